@@ -1,0 +1,35 @@
+# Compiler flags that every target of kvern shares, as one interface library.
+#
+# -ffp-contract=off is part of the numerics contract (docs/numerics.md): a fused multiply-add happens where the code
+# says so and nowhere else. x86-64-v3 (AVX2, FMA) is the oldest x86 that kvern runs on; newer instruction sets are
+# chosen at run time, kernel by kernel.
+add_library(kvern_flags INTERFACE)
+target_compile_options(kvern_flags INTERFACE
+  -Wall -Wextra -ffp-contract=off -fno-math-errno
+  $<$<BOOL:${KVERN_WERROR}>:-Werror>)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(kvern_flags INTERFACE -march=x86-64-v3)
+endif()
+target_include_directories(kvern_flags INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+# Highway: the VNNI class target is generated only on request; targets without FMA would round differently.
+target_compile_definitions(kvern_flags INTERFACE HWY_WANT_AVX3_DL
+  "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_SCALAR|HWY_EMU128)")
+if(KVERN_SANITIZE)
+  target_compile_options(kvern_flags INTERFACE -fsanitize=${KVERN_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(kvern_flags INTERFACE -fsanitize=${KVERN_SANITIZE})
+endif()
+if(KVERN_FUZZ)
+  target_compile_options(kvern_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+target_link_libraries(kvern_flags INTERFACE Threads::Threads)
+
+# kvern_add_layer(base SOURCES a.cc b.cc LINK fmt::fmt)  ->  target kvern_base, alias kvern::base
+function(kvern_add_layer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(kvern_${name} STATIC ${ARG_SOURCES})
+  add_library(kvern::${name} ALIAS kvern_${name})
+  set_target_properties(kvern_${name} PROPERTIES EXPORT_NAME ${name})
+  target_link_libraries(kvern_${name} PUBLIC kvern_flags ${ARG_LINK})
+endfunction()

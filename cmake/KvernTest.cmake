@@ -1,0 +1,28 @@
+# kvern_add_test(state/codec/f16_test.cc LINK kvern::state LABELS shared)
+#
+# One executable for each test file, registered with CTest under its path without the ending. The label `fast` is given
+# unless `slow`, `shared`, `peer`, `e2e` or `fuzz` is named.
+set(KVERN_SHARED_DATA_DIR "${PROJECT_SOURCE_DIR}/../shared/data" CACHE PATH "Reference data for the tests labelled shared")
+if(KVERN_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+
+function(kvern_add_test source)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "LINK;LABELS" ${ARGN})
+  string(REGEX REPLACE "\\.cc$" "" name "${source}")
+  string(REPLACE "/" "_" target "${name}")
+  get_filename_component(dir "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
+  add_executable(${target} ${source})
+  target_link_libraries(${target} PRIVATE ${ARG_LINK} kvern_test_support GTest::gtest GTest::gmock)
+  target_compile_definitions(${target} PRIVATE
+    KVERN_SHARED_DATA_DIR="${KVERN_SHARED_DATA_DIR}" KVERN_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data"
+    KVERN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS fast)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_test(NAME ${name} COMMAND ${target})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_REGULAR_EXPRESSION "all tests skipped")
+endfunction()

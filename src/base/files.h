@@ -1,0 +1,74 @@
+// The one seam to the file system. Everything that reads, maps or writes files does it through Files, so that
+// tests can put an in-memory or a faulty implementation in its place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace kvern {
+
+/// A read-only view of a whole file; unmapped when destroyed. Immutable; may be read by any thread.
+class MappedFile {
+ public:
+  virtual ~MappedFile() = default;
+  virtual std::span<const std::byte> bytes() const = 0;
+  /// Compares the file's present size with the mapped one. A file that shrank under the mapping would fault
+  /// on access; callers ask at points where they can still stop with a clear error.
+  virtual Status check_unchanged() const = 0;
+};
+
+/// An open file. One thread at a time; distinct files are independent. Closed when destroyed.
+class File {
+ public:
+  virtual ~File() = default;
+  virtual Result<uint64_t> size() const = 0;
+  /// Fills `out` from `offset`; fewer bytes than asked (end of file) is an error that says both numbers.
+  virtual Status read_at(uint64_t offset, std::span<std::byte> out) const = 0;
+  virtual Status write_at(uint64_t offset, std::span<const std::byte> data) = 0;
+  /// Returns when the data is durable.
+  virtual Status sync() = 0;
+};
+
+enum class OpenMode : uint8_t {
+  kRead,    ///< Must exist; never written.
+  kCreate,  ///< Created, or emptied if it exists; read and write.
+  kUpdate,  ///< Must exist; read and write.
+};
+
+struct DirectoryEntry {
+  std::string name;
+  bool is_directory = false;
+};
+
+/// File system operations. Implementations are thread-safe. Every error names the path in `where`.
+class Files {
+ public:
+  virtual ~Files() = default;
+  virtual Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) = 0;
+  virtual Result<std::unique_ptr<MappedFile>> map(const std::string& path) = 0;
+  virtual Result<bool> is_directory(const std::string& path) = 0;
+  virtual bool exists(const std::string& path) = 0;
+  virtual Result<std::vector<DirectoryEntry>> list(const std::string& path) = 0;
+  virtual Status make_directory(const std::string& path) = 0;
+  virtual Status rename(const std::string& from, const std::string& to) = 0;
+  virtual Status remove(const std::string& path) = 0;
+  /// Makes renames and removals in a directory durable.
+  virtual Status sync_directory(const std::string& path) = 0;
+};
+
+/// The operating system's files (POSIX).
+std::unique_ptr<Files> make_posix_files();
+
+/// The whole file as bytes; refuses more than `limit_bytes`.
+Result<std::string> read_file(Files& files, const std::string& path, uint64_t limit_bytes);
+/// Writes to a temporary neighbour, syncs, renames over `path` and syncs the directory: old or new content,
+/// never a mix.
+Status write_file_atomically(Files& files, const std::string& path, std::span<const std::byte> data);
+
+}  // namespace kvern
