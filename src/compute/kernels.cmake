@@ -1,0 +1,2 @@
+set(KVERN_KERNEL_SOURCES
+  tensor/dtype.cc)
