@@ -41,6 +41,12 @@ enum class OpenMode : uint8_t {
   kUpdate,  ///< Must exist; read and write.
 };
 
+enum class FileKind : uint8_t {
+  kRegular,
+  kDirectory,
+  kSpecial,  ///< A pipe, a device, a socket.
+};
+
 struct DirectoryEntry {
   std::string name;
   bool is_directory = false;
@@ -50,25 +56,38 @@ struct DirectoryEntry {
 class Files {
  public:
   virtual ~Files() = default;
+  /// kRead takes regular files only (a pipe has no offsets); the other modes also take devices.
   virtual Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) = 0;
+  /// Regular files only; an empty file is an empty view.
   virtual Result<std::unique_ptr<MappedFile>> map(const std::string& path) = 0;
-  virtual Result<bool> is_directory(const std::string& path) = 0;
-  virtual bool exists(const std::string& path) = 0;
+  /// Links are followed.
+  virtual Result<FileKind> kind(const std::string& path) = 0;
+  /// Sorted by name, without "." and "..".
   virtual Result<std::vector<DirectoryEntry>> list(const std::string& path) = 0;
+  /// One level; a directory that is there already is fine.
   virtual Status make_directory(const std::string& path) = 0;
+  /// Replaces a file `to` in one step.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
+  /// A file or an empty directory.
   virtual Status remove(const std::string& path) = 0;
-  /// Makes renames and removals in a directory durable.
+  /// Makes renames, creations and removals in a directory durable.
   virtual Status sync_directory(const std::string& path) = 0;
+
+  Result<bool> is_directory(const std::string& path);
+  /// False also where the path cannot be looked at.
+  bool exists(const std::string& path);
 };
 
 /// The operating system's files (POSIX).
 std::unique_ptr<Files> make_posix_files();
 
-/// The whole file as bytes; refuses more than `limit_bytes`.
+/// "a/b" of "a/b/c", "." of "c", "/" of "/c": the directory to sync after a rename.
+std::string parent_directory(const std::string& path);
+
+/// The whole file as bytes; refuses more than `limit_bytes` (kExhausted).
 Result<std::string> read_file(Files& files, const std::string& path, uint64_t limit_bytes);
 /// Writes to a temporary neighbour, syncs, renames over `path` and syncs the directory: old or new content,
-/// never a mix.
+/// never a mix. A device or pipe at `path` is written to directly, since a rename would replace it.
 Status write_file_atomically(Files& files, const std::string& path, std::span<const std::byte> data);
 
 }  // namespace kvern

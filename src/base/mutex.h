@@ -24,7 +24,8 @@ class KVERN_THREAD_ANNOTATION(capability("mutex")) Mutex {
   std::mutex mutex_;
 };
 
-/// Holds a Mutex for a scope; a condition variable (std::condition_variable_any) may wait on it.
+/// Holds a Mutex for a scope. A std::condition_variable_any waits on the Mutex itself while one of these
+/// holds it.
 class KVERN_THREAD_ANNOTATION(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) KVERN_THREAD_ANNOTATION(acquire_capability(mutex)) : mutex_(mutex) {
