@@ -5,6 +5,7 @@
 set(KVERN_SHARED_DATA_DIR "${PROJECT_SOURCE_DIR}/../shared/data" CACHE PATH "Reference data for the tests labelled shared")
 if(KVERN_BUILD_TESTS)
   find_package(GTest REQUIRED)
+  find_package(rapidcheck REQUIRED)
 endif()
 
 function(kvern_add_test source)
