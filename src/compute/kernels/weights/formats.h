@@ -1,0 +1,51 @@
+// The list of block-quantized formats, and the one place that maps a dtype to its type.
+#pragma once
+
+#include "base/check.h"
+#include "compute/kernels/weights/affine.h"
+#include "compute/kernels/weights/q4_0.h"
+#include "compute/kernels/weights/q4_k.h"
+#include "compute/kernels/weights/q5_0.h"
+#include "compute/kernels/weights/q6_k.h"
+#include "compute/kernels/weights/q8_0.h"
+
+namespace kvern::compute::weights {
+
+/// Whether the type is made of units (unit.h) rather than of plain numbers.
+constexpr bool is_quantized(DType type) {
+  return type != DType::kF32 && type != DType::kF16 && type != DType::kBF16;
+}
+
+/// Calls `f(Format())` with the format of a block-quantized dtype.
+template <typename F>
+decltype(auto) visit_quantized(DType type, F&& f) {
+  switch (type) {
+    case DType::kQ8_0:
+      return f(Q8_0());
+    case DType::kQ4_0:
+      return f(Q4_0());
+    case DType::kQ4_1:
+      return f(Q4_1());
+    case DType::kQ5_0:
+      return f(Q5_0());
+    case DType::kQ5_1:
+      return f(Q5_1());
+    case DType::kQ4_K:
+      return f(Q4_K());
+    case DType::kQ5_K:
+      return f(Q5_K());
+    case DType::kQ6_K:
+      return f(Q6_K());
+    case DType::kAffine4:
+      return f(Affine4());
+    case DType::kAffine8:
+      return f(Affine8());
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+      break;
+  }
+  internal::check_failed("the dtype is block-quantized", __FILE__, __LINE__);
+}
+
+}  // namespace kvern::compute::weights

@@ -1,0 +1,2 @@
+kvern_add_test(kernels/weights_golden_test.cc LINK kvern::compute LABELS shared)
+kvern_add_test(kernels/matmul_test.cc LINK kvern::compute)
