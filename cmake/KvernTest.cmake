@@ -1,7 +1,8 @@
 # kvern_add_test(state/codec/f16_test.cc LINK kvern::state LABELS shared)
 #
-# One executable for each test file, registered with CTest under its path without the ending. The label `fast` is given
-# unless `slow`, `shared`, `peer`, `e2e` or `fuzz` is named.
+# One executable for each test file. The path is relative to the list file that names it, or to tests/. The name in CTest
+# is the path below tests/ without the ending (state/codec/f16_test), the target the same with underscores
+# (state_codec_f16_test). The label `fast` is given unless others are named.
 set(KVERN_SHARED_DATA_DIR "${PROJECT_SOURCE_DIR}/../shared/data" CACHE PATH "Reference data for the tests labelled shared")
 if(KVERN_BUILD_TESTS)
   find_package(GTest REQUIRED)
@@ -10,10 +11,14 @@ endif()
 
 function(kvern_add_test source)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LINK;LABELS" ${ARGN})
-  string(REGEX REPLACE "\\.cc$" "" name "${source}")
+  get_filename_component(path "${source}" ABSOLUTE)
+  if(NOT EXISTS "${path}")
+    get_filename_component(path "${source}" ABSOLUTE BASE_DIR "${PROJECT_SOURCE_DIR}/tests")
+  endif()
+  file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}/tests" "${path}")
+  string(REGEX REPLACE "\\.cc$" "" name "${name}")
   string(REPLACE "/" "_" target "${name}")
-  get_filename_component(dir "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
-  add_executable(${target} ${source})
+  add_executable(${target} "${path}")
   target_link_libraries(${target} PRIVATE ${ARG_LINK} kvern_test_support GTest::gtest GTest::gmock)
   target_compile_definitions(${target} PRIVATE
     KVERN_SHARED_DATA_DIR="${KVERN_SHARED_DATA_DIR}" KVERN_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data"

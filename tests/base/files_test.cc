@@ -75,7 +75,9 @@ TEST_P(FilesContract, create_empties_and_update_keeps) {
     ASSERT_OK(file->write_at(1, bytes_of("u")));
   }
   EXPECT_EQ(content("a"), "hullo");
-  { ASSERT_OK_AND_ASSIGN(const auto file, files_->open(path("a"), OpenMode::kCreate)); }
+  {
+    ASSERT_OK_AND_ASSIGN(const auto file, files_->open(path("a"), OpenMode::kCreate));
+  }
   EXPECT_EQ(content("a"), "");
 }
 
