@@ -1,6 +1,7 @@
 #include "base/json.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -24,6 +25,25 @@ std::unexpected<Error> not_json(std::string_view text, size_t offset, std::strin
               where);
 }
 
+/// Replaces NaN and infinities, which JSON does not have, by null; the value is as deep as its maker made it.
+void drop_non_finite(json::value& value) {
+  if (const double* number = value.if_double()) {
+    if (!std::isfinite(*number)) value = nullptr;
+  } else if (json::array* array = value.if_array()) {
+    for (json::value& item : *array) drop_non_finite(item);
+  } else if (json::object* object = value.if_object()) {
+    for (auto& item : *object) drop_non_finite(item.value());
+  }
+}
+
+bool has_non_finite(const json::value& value) {
+  if (const double* number = value.if_double()) return !std::isfinite(*number);
+  if (const json::array* array = value.if_array()) return std::ranges::any_of(*array, has_non_finite);
+  if (const json::object* object = value.if_object())
+    return std::ranges::any_of(*object, [](const auto& item) { return has_non_finite(item.value()); });
+  return false;
+}
+
 }  // namespace
 
 Result<json::value> parse_json(std::string_view text, const std::string& where, const JsonLimits& limits) {
@@ -45,6 +65,11 @@ Result<json::value> parse_json(std::string_view text, const std::string& where, 
 }
 
 std::string to_json(const json::value& value) {
+  if (has_non_finite(value)) {
+    json::value finite = value;
+    drop_non_finite(finite);
+    return to_json(finite);
+  }
   std::string text = json::serialize(value);
   // Outside strings there is only ASCII, so a repair of the text is a repair of its strings.
   return is_valid_utf8(text) ? text : replace_invalid_utf8(text);

@@ -22,8 +22,8 @@ struct JsonLimits {
 Result<json::value> parse_json(std::string_view text, const std::string& where,
                                const JsonLimits& limits = {});
 
-/// Compact JSON text; bytes that are not UTF-8 in strings are replaced by U+FFFD so that the output is always
-/// valid.
+/// Compact JSON text, always valid: bytes that are not UTF-8 in strings are replaced by U+FFFD, numbers that
+/// are not finite by null.
 std::string to_json(const json::value& value);
 
 }  // namespace kvern

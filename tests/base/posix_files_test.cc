@@ -43,16 +43,36 @@ TEST_F(PosixFilesTest, a_device_is_written_to_and_stays_a_device) {
   EXPECT_EQ(files_->kind("/dev/null").value(), FileKind::kSpecial);
 }
 
-TEST_F(PosixFilesTest, without_permission_the_error_says_so) {
-  if (::geteuid() == 0) {
-    // Root may do everything, except write to what nobody writes.
-    EXPECT_FALSE(files_->open("/proc/version", OpenMode::kUpdate).has_value());
-    return;
+/// Root may read everything; for a scope this process is nobody.
+class AsNobody {
+ public:
+  AsNobody() : was_root_(::geteuid() == 0) {
+    if (was_root_ && ::seteuid(65534) != 0) ADD_FAILURE() << "cannot become nobody";
   }
+  AsNobody(const AsNobody&) = delete;
+  AsNobody& operator=(const AsNobody&) = delete;
+  ~AsNobody() {
+    if (was_root_ && ::seteuid(0) != 0) ADD_FAILURE() << "cannot become root again";
+  }
+
+ private:
+  bool was_root_;
+};
+
+TEST_F(PosixFilesTest, without_permission_the_error_says_so) {
   ASSERT_OK(write_file_atomically(*files_, path("secret"), bytes_of("x")));
   ASSERT_EQ(::chmod(path("secret").c_str(), 0), 0);
-  EXPECT_ERROR(files_->open(path("secret"), OpenMode::kRead), kIo, "cannot open: Permission denied");
-  EXPECT_ERROR(files_->map(path("secret")), kIo, "Permission denied");
+  ASSERT_EQ(::chmod(directory_.path().c_str(), 0555), 0);
+  {
+    const AsNobody nobody;
+    EXPECT_ERROR(files_->open(path("secret"), OpenMode::kRead), kIo, "cannot open: Permission denied");
+    EXPECT_ERROR(files_->map(path("secret")), kIo, "cannot open: Permission denied");
+    EXPECT_ERROR(files_->open(path("secret"), OpenMode::kUpdate), kIo,
+                 "cannot open for writing: Permission denied");
+    EXPECT_ERROR(write_file_atomically(*files_, path("new"), bytes_of("x")), kIo,
+                 "cannot create: Permission denied");
+  }
+  ASSERT_EQ(::chmod(directory_.path().c_str(), 0700), 0);
 }
 
 TEST_F(PosixFilesTest, paths_that_the_system_cannot_express_are_refused) {
