@@ -1,0 +1,331 @@
+// Keys: docs/gguf.md of the ggml project and gguf-py/gguf/constants.py of llama.cpp.
+#include "model/config/config_from_gguf.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "model/config/end_tokens.h"
+#include "model/config/tensor_values.h"
+#include "model/printable.h"
+
+namespace kvern::model {
+namespace {
+
+using compute::RopePairing;
+using compute::RopeScaling;
+
+struct Architecture {
+  std::string_view name;
+  Family family;
+  RopePairing pairing;
+};
+
+// llama.cpp's converter reorders q and k of `llama` so that rope pairs neighbours; the others keep halves.
+constexpr Architecture kArchitectures[] = {
+    {"llama", Family::kLlama, RopePairing::kInterleaved}, {"qwen2", Family::kQwen2, RopePairing::kHalfSplit},
+    {"qwen3", Family::kQwen3, RopePairing::kHalfSplit},   {"phi3", Family::kPhi3, RopePairing::kHalfSplit},
+    {"gemma", Family::kGemma, RopePairing::kHalfSplit},
+};
+
+// Keys that would change the computation, with the value that leaves it alone.
+struct NeutralKey {
+  std::string_view suffix;
+  double neutral;
+};
+constexpr NeutralKey kNeutralKeys[] = {
+    {"expert_count", 0},
+    {"expert_used_count", 0},
+    {"attn_logit_softcapping", 0},
+    {"final_logit_softcapping", 0},
+    {"logit_scale", 1},
+    {"embedding_scale", 1},
+    {"residual_scale", 1},
+    {"attention.clamp_kqv", 0},
+    {"attention.max_alibi_bias", 0},
+    {"attention.causal", 1},
+    {"attention.sliding_window_pattern", 0},
+    {"attention.temperature_length", 0},
+    {"use_parallel_residual", 0},
+    {"rope.scaling.yarn_log_multiplier", 0},
+};
+
+class Builder {
+ public:
+  Builder(const GgufFile& file, const Architecture& architecture)
+      : file_(file), metadata_(file.metadata()), prefix_(std::string(architecture.name) + '.') {
+    config_.family = architecture.family;
+    config_.source = SourceKind::kGguf;
+    config_.rope.pairing = architecture.pairing;
+  }
+
+  Result<ModelConfig> build() &&;
+
+ private:
+  std::string key(std::string_view suffix) const { return prefix_ + std::string(suffix); }
+  bool has(std::string_view tensor) const { return file_.find(tensor) != nullptr; }
+  std::unexpected<Error> error(ErrorCode code, std::string reason) const {
+    return fail(code, std::move(reason), file_.path());
+  }
+  void origin(std::string_view field, std::string from) {
+    config_.origins[std::string(field)] = std::move(from);
+  }
+
+  /// The number under a key, or the default; notes where `field` came from.
+  Result<int64_t> integer(std::string_view field, std::string_view suffix, std::optional<int64_t> otherwise);
+  Result<double> number(std::string_view field, std::string_view suffix, std::optional<double> otherwise);
+  /// As integer; a list with one value for each layer counts as that value if all are equal.
+  Result<int64_t> uniform(std::string_view field, std::string_view suffix, std::optional<int64_t> otherwise);
+
+  Status refuse_unknown_math();
+  Status sizes();
+  Status vocabulary();
+  Status rope();
+  Status rope_scaling();
+  Status long_rope();
+  Status window();
+  void tensors_decide();
+  void family_constants();
+
+  const GgufFile& file_;
+  const GgufMetadata& metadata_;
+  std::string prefix_;
+  ModelConfig config_;
+};
+
+Result<int64_t> Builder::integer(std::string_view field, std::string_view suffix,
+                                 std::optional<int64_t> otherwise) {
+  if (metadata_.find(key(suffix)) == nullptr && otherwise) {
+    origin(field, "default");
+    return *otherwise;
+  }
+  origin(field, key(suffix));
+  return metadata_.get<int64_t>(key(suffix));
+}
+
+Result<double> Builder::number(std::string_view field, std::string_view suffix,
+                               std::optional<double> otherwise) {
+  if (metadata_.find(key(suffix)) == nullptr && otherwise) {
+    origin(field, "default");
+    return *otherwise;
+  }
+  origin(field, key(suffix));
+  return metadata_.get<double>(key(suffix));
+}
+
+Result<int64_t> Builder::uniform(std::string_view field, std::string_view suffix,
+                                 std::optional<int64_t> otherwise) {
+  const GgufValue* value = metadata_.find(key(suffix));
+  if (value == nullptr || value->type != GgufValueType::kArray) return integer(field, suffix, otherwise);
+  KVERN_TRY(const auto values, metadata_.numbers<int64_t>(key(suffix)));
+  if (std::cmp_not_equal(values.size(), config_.layers))
+    return error(ErrorCode::kCorrupt, fmt::format("metadata key {} has {} values for {} layers",
+                                                  printable(key(suffix)), values.size(), config_.layers));
+  if (std::ranges::adjacent_find(values, std::not_equal_to<>()) != values.end())
+    return error(ErrorCode::kUnsupported,
+                 fmt::format("metadata key {} differs between layers; kvern runs models whose "
+                             "layers are alike",
+                             printable(key(suffix))));
+  origin(field, key(suffix));
+  return values.front();
+}
+
+Status Builder::refuse_unknown_math() {
+  for (const NeutralKey& entry : kNeutralKeys) {
+    const std::string name = key(entry.suffix);
+    const GgufValue* value = metadata_.find(name);
+    if (value == nullptr) continue;
+    double number = std::nan("");
+    if (value->type == GgufValueType::kBool) {
+      KVERN_TRY(number, metadata_.get<bool>(name));
+    } else if (const auto real = metadata_.get<double>(name)) {
+      number = *real;
+    } else if (const auto whole = metadata_.get<int64_t>(name)) {
+      number = static_cast<double>(*whole);
+    }
+    if (number != entry.neutral)
+      return error(ErrorCode::kUnsupported, fmt::format("metadata key {} is {}: kvern does not compute that",
+                                                        printable(name), gguf_value_text(*value)));
+  }
+  return Ok{};
+}
+
+Status Builder::sizes() {
+  ModelConfig& c = config_;
+  KVERN_TRY(c.layers, integer("layers", "block_count", {}));
+  KVERN_TRY(c.hidden, integer("hidden", "embedding_length", {}));
+  KVERN_TRY(c.context, integer("context", "context_length", {}));
+  KVERN_TRY(c.ffn, uniform("ffn", "feed_forward_length", {}));
+  KVERN_TRY(c.heads, uniform("heads", "attention.head_count", {}));
+  KVERN_TRY(c.kv_heads, uniform("kv_heads", "attention.head_count_kv", c.heads));
+  if (c.heads < 1)
+    return error(ErrorCode::kCorrupt,
+                 fmt::format("metadata key {} is {}", printable(key("attention.head_count")), c.heads));
+  KVERN_TRY(c.head_dim_k, integer("head_dim_k", "attention.key_length", c.hidden / c.heads));
+  KVERN_TRY(c.head_dim_v, integer("head_dim_v", "attention.value_length", c.hidden / c.heads));
+  KVERN_TRY(c.norm_eps, number("norm_eps", "attention.layer_norm_rms_epsilon", {}));
+  if (c.head_dim_k < 1) return Ok{};  // check_config says so
+  KVERN_TRY(const double scale,
+            number("attention_scale", "attention.scale", 1.0 / std::sqrt(static_cast<double>(c.head_dim_k))));
+  c.attention_scale = static_cast<float>(scale);
+  return Ok{};
+}
+
+Status Builder::vocabulary() {
+  const StoredTensor* embedding = file_.find("token_embd.weight");
+  if (embedding == nullptr || embedding->shape.size() != 2)
+    return error(ErrorCode::kCorrupt, "tensor 'token_embd.weight' [vocabulary, hidden] is missing");
+  config_.vocab = embedding->shape[0];
+  origin("vocab", "token_embd.weight");
+  KVERN_TRY(const auto declared, metadata_.get_optional<int64_t>(key("vocab_size")));
+  if (declared && *declared != config_.vocab)
+    return error(ErrorCode::kCorrupt, fmt::format("metadata key {} is {}, but token_embd.weight has {} rows",
+                                                  printable(key("vocab_size")), *declared, config_.vocab));
+  if (metadata_.find("tokenizer.ggml.tokens") != nullptr) {
+    KVERN_TRY(const GgufStrings tokens, metadata_.strings("tokenizer.ggml.tokens"));
+    if (std::cmp_greater(tokens.size(), config_.vocab))
+      return error(ErrorCode::kCorrupt, fmt::format("metadata key 'tokenizer.ggml.tokens' has {} tokens, but "
+                                                    "token_embd.weight has {} rows",
+                                                    tokens.size(), config_.vocab));
+  }
+  KVERN_TRY(config_.end_tokens, end_tokens_from_gguf(metadata_));
+  origin("end_tokens", "tokenizer.ggml.*");
+  return Ok{};
+}
+
+Status Builder::rope() {
+  compute::RopeConfig& rope = config_.rope;
+  KVERN_TRY(rope.rotary_dims, integer("rope.rotary_dims", "rope.dimension_count", config_.head_dim_k));
+  KVERN_TRY(rope.theta, number("rope.theta", "rope.freq_base", 10000.0));
+  rope.context = config_.context;
+  KVERN_TRY_STATUS(rope_scaling());
+  if (const StoredTensor* divisors = file_.find("rope_freqs.weight")) {
+    KVERN_TRY(rope.freq_factors, f32_values(*divisors, rope.rotary_dims / 2));
+    origin("rope.freq_factors", "rope_freqs.weight");
+  }
+  if (has("rope_factors_long.weight") || has("rope_factors_short.weight")) return long_rope();
+  if (rope.scaling == RopeScaling::kLongRope)
+    return error(ErrorCode::kCorrupt,
+                 fmt::format("metadata key {} says longrope, but the tensors 'rope_factors_long.weight' "
+                             "and 'rope_factors_short.weight' are missing",
+                             printable(key("rope.scaling.type"))));
+  return Ok{};
+}
+
+Status Builder::rope_scaling() {
+  compute::RopeConfig& rope = config_.rope;
+  KVERN_TRY(const auto type, metadata_.get_optional<std::string_view>(key("rope.scaling.type")));
+  KVERN_TRY(const auto old_factor, metadata_.get_optional<double>(key("rope.scale_linear")));
+  origin("rope.scaling", type ? key("rope.scaling.type") : "default");
+  if (!type || *type == "none") {
+    // Older files have nothing but this factor.
+    if (old_factor && *old_factor != 1.0) {
+      rope.scaling = RopeScaling::kLinear;
+      rope.factor = *old_factor;
+      origin("rope.scaling", key("rope.scale_linear"));
+    }
+    return Ok{};
+  }
+  if (*type == "linear") {
+    rope.scaling = RopeScaling::kLinear;
+  } else if (*type == "yarn") {
+    rope.scaling = RopeScaling::kYarn;
+  } else if (*type == "longrope") {
+    rope.scaling = RopeScaling::kLongRope;
+    return Ok{};
+  } else {
+    return error(ErrorCode::kUnsupported,
+                 fmt::format("metadata key {} is {}; kvern knows none, linear, yarn and longrope",
+                             printable(key("rope.scaling.type")), printable(*type)));
+  }
+  KVERN_TRY(rope.factor, number("rope.factor", "rope.scaling.factor", old_factor));
+  if (rope.scaling == RopeScaling::kLinear) return Ok{};
+  KVERN_TRY(rope.original_context,
+            integer("rope.original_context", "rope.scaling.original_context_length", config_.context));
+  KVERN_TRY(rope.beta_fast, number("rope.beta_fast", "rope.scaling.yarn_beta_fast", 32.0));
+  KVERN_TRY(rope.beta_slow, number("rope.beta_slow", "rope.scaling.yarn_beta_slow", 1.0));
+  // llama.cpp multiplies its own derived factor by this one.
+  KVERN_TRY(const auto attention, metadata_.get_optional<double>(key("rope.scaling.attn_factor")));
+  if (attention && *attention != 1.0 && rope.factor > 0.0)
+    rope.attention_factor = *attention * (0.1 * std::log(rope.factor) + 1.0);
+  return Ok{};
+}
+
+Status Builder::long_rope() {
+  compute::RopeConfig& rope = config_.rope;
+  if (rope.scaling != RopeScaling::kNone && rope.scaling != RopeScaling::kLongRope)
+    return error(ErrorCode::kCorrupt, fmt::format("metadata key {} contradicts the tensors 'rope_factors_*'",
+                                                  printable(key("rope.scaling.type"))));
+  rope.scaling = RopeScaling::kLongRope;
+  origin("rope.scaling", "rope_factors_long.weight");
+  for (const auto& [name, factors] : {std::pair("rope_factors_long.weight", &rope.long_factors),
+                                      std::pair("rope_factors_short.weight", &rope.short_factors)}) {
+    const StoredTensor* tensor = file_.find(name);
+    if (tensor == nullptr) return error(ErrorCode::kCorrupt, fmt::format("tensor '{}' is missing", name));
+    KVERN_TRY(*factors, f32_values(*tensor, rope.rotary_dims / 2));
+  }
+  KVERN_TRY(rope.original_context,
+            integer("rope.original_context", "rope.scaling.original_context_length", config_.context));
+  KVERN_TRY(rope.attention_factor, number("rope.attention_factor", "rope.scaling.attn_factor", 1.0));
+  if (rope.original_context > 0)
+    rope.factor = static_cast<double>(config_.context) / static_cast<double>(rope.original_context);
+  return Ok{};
+}
+
+Status Builder::window() {
+  KVERN_TRY(const int64_t tokens, integer("window", "attention.sliding_window", 0));
+  if (tokens < 0)
+    return error(ErrorCode::kCorrupt,
+                 fmt::format("metadata key {} is {}", printable(key("attention.sliding_window")), tokens));
+  // Zero is how the converter writes "no window".
+  if (tokens > 0 && tokens < config_.context)
+    config_.window = SlidingWindow{tokens, std::vector<bool>(static_cast<size_t>(config_.layers), true)};
+  return Ok{};
+}
+
+void Builder::tensors_decide() {
+  config_.tied = !has("output.weight");
+  config_.qkv_bias = has("blk.0.attn_q.bias") || has("blk.0.attn_qkv.bias");
+  config_.attention_output_bias = has("blk.0.attn_output.bias");
+  config_.mlp_bias = has("blk.0.ffn_up.bias");
+  config_.qk_norm = config_.family == Family::kQwen3 || has("blk.0.attn_q_norm.weight");
+  for (const char* field : {"tied", "qkv_bias", "attention_output_bias", "mlp_bias", "qk_norm"})
+    origin(field, "tensor directory");
+}
+
+void Builder::family_constants() {
+  if (config_.family != Family::kGemma) return;
+  // The converter has already added one to the norm weights.
+  config_.activation = Activation::kGeluTanh;
+  config_.embedding_scale = std::sqrt(static_cast<float>(config_.hidden));
+}
+
+Result<ModelConfig> Builder::build() && {
+  if (const auto name = metadata_.get<std::string_view>("general.name")) config_.name = std::string(*name);
+  KVERN_TRY_STATUS(refuse_unknown_math());
+  KVERN_TRY_STATUS(sizes());
+  KVERN_TRY_STATUS(vocabulary());
+  tensors_decide();
+  family_constants();
+  KVERN_TRY_STATUS(rope());
+  KVERN_TRY_STATUS(check_config(config_, file_.path()));
+  KVERN_TRY_STATUS(window());
+  return std::move(config_);
+}
+
+}  // namespace
+
+Result<ModelConfig> config_from_gguf(const GgufFile& file) {
+  KVERN_TRY(const std::string_view name, file.metadata().get<std::string_view>("general.architecture"));
+  for (const Architecture& architecture : kArchitectures)
+    if (architecture.name == name) return Builder(file, architecture).build();
+  return fail(
+      ErrorCode::kUnsupported,
+      fmt::format("metadata key 'general.architecture' is {}; kvern runs llama, qwen2, qwen3, phi3 and gemma",
+                  printable(name)),
+      file.path());
+}
+
+}  // namespace kvern::model
