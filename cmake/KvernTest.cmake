@@ -20,9 +20,6 @@ function(kvern_add_test source)
   string(REPLACE "/" "_" target "${name}")
   add_executable(${target} "${path}")
   target_link_libraries(${target} PRIVATE ${ARG_LINK} kvern_test_support GTest::gtest GTest::gmock)
-  target_compile_definitions(${target} PRIVATE
-    KVERN_SHARED_DATA_DIR="${KVERN_SHARED_DATA_DIR}" KVERN_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data"
-    KVERN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(NOT ARG_LABELS)
     set(ARG_LABELS fast)
   endif()
