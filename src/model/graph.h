@@ -7,23 +7,27 @@
 
 #include "base/result.h"
 #include "compute/context.h"
-#include "state/kv_cache.h"
+#include "state/sequence/kv_cache.h"
 
 namespace kvern::model {
 
 /// One ragged step.
 struct ForwardInput {
-  const state::Step& step;                ///< begun on the cache: rows, positions, reserved storage
-  std::span<const int32_t> tokens;        ///< [step.tokens()], rows one after another; each inside the vocabulary
-  std::span<const int64_t> logit_tokens;  ///< indices into tokens, ascending, whose logits are wanted; may be empty
+  const state::Step& step;          ///< begun on the cache: rows, positions, reserved storage
+  std::span<const int32_t> tokens;  ///< [step.tokens()], rows one after another; each inside the vocabulary
+  std::span<const int64_t>
+      logit_tokens;  ///< indices into tokens, ascending, whose logits are wanted; may be empty
 };
 
-/// Straight-line code over kernels and the state layer. Owns its activation buffers and borrows the weights; one thread.
+/// Straight-line code over kernels and the state layer. Owns its activation buffers and borrows the weights;
+/// one thread.
 class Graph {
  public:
   virtual ~Graph() = default;
-  /// Appends keys and values of every layer to `kv` and writes logits [logit_tokens, vocab]. The caller commits.
-  virtual void forward(compute::Context& context, state::KvCache& kv, const ForwardInput& input, float* logits) = 0;
+  /// Appends keys and values of every layer to `kv` and writes logits [logit_tokens, vocab]. The caller
+  /// commits.
+  virtual void forward(compute::Context& context, state::KvCache& kv, const ForwardInput& input,
+                       float* logits) = 0;
 };
 
 }  // namespace kvern::model

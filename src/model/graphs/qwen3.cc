@@ -1,0 +1,14 @@
+// Qwen 3, dense: as Llama, with an RMS norm over each head of q and k before rope (arXiv 2505.09388;
+// transformers, models/qwen3).
+#include "model/blocks/decoder.h"
+#include "model/graphs/families.h"
+
+namespace kvern::model {
+
+Result<std::unique_ptr<Graph>> make_qwen3_graph(const ModelConfig& config, const LoadedWeights& weights) {
+  KVERN_TRY(compute::RopeTable rope, compute::RopeTable::create(config.rope));
+  const DecoderTraits traits{.activation = activation_of(config), .qk_norm = true};
+  return std::make_unique<DenseDecoder>(config, weights, std::move(rope), traits);
+}
+
+}  // namespace kvern::model
