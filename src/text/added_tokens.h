@@ -1,0 +1,49 @@
+// Added tokens: literals that are looked for in the text before anything else, as Hugging Face's
+// AddedVocabulary does.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/regex.h"
+#include "text/token.h"
+#include "text/trie.h"
+
+namespace kvern::text {
+
+struct AddedToken {
+  std::string content;
+  TokenId id = 0;
+  bool special = false;      ///< Left out of decoded text on request, and of text from users.
+  bool normalized = false;   ///< Looked for in the normalized text, else in the text as it is.
+  bool single_word = false;  ///< Only where no word character touches it.
+  bool lstrip = false;       ///< Takes the white space before it.
+  bool rstrip = false;       ///< Takes the white space after it.
+};
+
+/// A stretch of text, or a token in its place.
+struct Segment {
+  Range range;
+  TokenId token = -1;  ///< -1: text.
+};
+
+/// Finds a set of added tokens. At each place the longest literal wins (leftmost-longest). Immutable once
+/// filled.
+class AddedTokenMatcher {
+ public:
+  /// `literal` is the content, or its normalized form for a token that is looked for in normalized text.
+  void add(const AddedToken& token, std::string_view literal);
+  bool empty() const { return tokens_.empty(); }
+
+  /// Covers `text` in order; text segments are not empty. With `parse_special` off, literals of special
+  /// tokens stay text; like the reference, what such a literal covers is not looked at again for other
+  /// tokens.
+  std::vector<Segment> split(std::string_view text, bool parse_special) const;
+
+ private:
+  Trie trie_;  ///< Values are indices into tokens_.
+  std::vector<AddedToken> tokens_;
+};
+
+}  // namespace kvern::text
