@@ -36,5 +36,7 @@ function(kvern_add_layer name)
   add_library(kvern_${name} STATIC ${ARG_SOURCES})
   add_library(kvern::${name} ALIAS kvern_${name})
   set_target_properties(kvern_${name} PROPERTIES EXPORT_NAME ${name})
-  target_link_libraries(kvern_${name} PUBLIC kvern_flags ${ARG_LINK})
+  # Installed, a layer brings its libraries and the public headers along; the flags are for building kvern itself.
+  target_link_libraries(kvern_${name} PUBLIC $<BUILD_INTERFACE:kvern_flags> Threads::Threads ${ARG_LINK})
+  target_include_directories(kvern_${name} INTERFACE $<INSTALL_INTERFACE:include>)
 endfunction()

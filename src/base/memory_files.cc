@@ -168,6 +168,7 @@ class MemoryFiles : public Files {
     for (const auto& [name, node] : nodes_) add(name, false);
     for (const auto& name : directories_) add(name, true);
     std::vector<DirectoryEntry> list;
+    list.reserve(entries.size());
     for (const auto& [name, is_directory] : entries)
       list.push_back({.name = name, .is_directory = is_directory});
     return list;

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Installs a built tree to a temporary prefix and builds the examples against it, through the CMake package and through pkg-config:
+# tools/check_install.sh BUILD_FOLDER
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+build="${1:?usage: tools/check_install.sh BUILD_FOLDER}"
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+model="$PWD/models/kvern-tiny-8m-q8_0.gguf"
+
+cmake --install "$build" --prefix "$work/prefix" >/dev/null
+"$work/prefix/bin/kvern" --version
+
+echo "examples through find_package"
+cmake -S examples -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
+cmake --build "$work/build" >/dev/null
+"$work/build/stream_text" "$model" "Once upon a time" 16
+
+echo "examples through pkg-config"
+libdir="$(dirname "$(find "$work/prefix" -name kvern.pc)")"
+# shellcheck disable=SC2046  # Flags are words.
+g++ -std=c++20 examples/stream_text.cc -o "$work/stream_text" \
+  $(PKG_CONFIG_PATH="$libdir" pkg-config --cflags --libs kvern)
+"$work/stream_text" "$model" "Once upon a time" 16
