@@ -1,0 +1,54 @@
+// Memory of one cache: every byte of storage is taken from here, counted, and held to a budget.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "base/result.h"
+
+namespace kvern::state {
+
+/// Counts and limits storage. One thread. Outlives the blocks that it gave.
+class MemoryAccount {
+ public:
+  /// `budget_bytes` = 0 means no limit but the machine's.
+  explicit MemoryAccount(size_t budget_bytes) : budget_bytes_(budget_bytes) {}
+  MemoryAccount(const MemoryAccount&) = delete;
+  MemoryAccount& operator=(const MemoryAccount&) = delete;
+
+  class Block;
+  /// `bytes` > 0 bytes, 64-byte aligned, contents undefined; kExhausted (retryable) beyond the budget or when
+  /// the system has no more.
+  Result<Block> allocate(size_t bytes);
+
+  size_t budget_bytes() const { return budget_bytes_; }
+  size_t live_bytes() const { return live_bytes_; }
+  size_t peak_bytes() const { return peak_bytes_; }
+
+ private:
+  size_t budget_bytes_;
+  size_t live_bytes_ = 0;
+  size_t peak_bytes_ = 0;
+};
+
+/// An owned piece of memory; gives itself back to the account.
+class MemoryAccount::Block {
+ public:
+  Block() = default;
+  Block(Block&& other) noexcept;
+  Block& operator=(Block&& other) noexcept;
+  ~Block() { release(); }
+
+  std::byte* data() const { return data_; }
+  size_t size() const { return size_; }
+
+ private:
+  friend class MemoryAccount;
+  Block(MemoryAccount* account, std::byte* data, size_t size) : account_(account), data_(data), size_(size) {}
+  void release();
+  MemoryAccount* account_ = nullptr;
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace kvern::state

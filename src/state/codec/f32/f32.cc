@@ -1,0 +1,41 @@
+// Keys and values as they are: one plane of f32, padded with zeros to whole groups of 16.
+#include "state/codec/f32/f32.h"
+
+#include "compute/kernels/dispatch.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "state/codec/f32/f32.cc"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
+
+#include "state/codec/elements-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kvern::state {
+namespace HWY_NAMESPACE {
+
+using F32 = elements::ElementCodec<elements::F32>;
+const CodecKernels& f32_kernels() {
+  static constexpr CodecKernels kKernels = {&F32::encode, &F32::decode, &F32::scores, &F32::accumulate};
+  return kKernels;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace kvern::state
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace kvern::state {
+namespace {
+
+constexpr auto kKernels = KVERN_TARGET_TABLE(f32_kernels);
+
+size_t record_bytes(int, int64_t dim) { return 4 * static_cast<size_t>(padded(dim)); }
+const CodecKernels& kernels(compute::CpuTarget target) { return kKernels[target](); }
+
+}  // namespace
+
+constinit const Codec kF32Codec = {CodecId::kF32, "f32", 1, &record_bytes, &kernels};
+
+}  // namespace kvern::state
+#endif  // HWY_ONCE
