@@ -2,6 +2,8 @@
 #include "base/json.h"
 
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <string>
 
@@ -24,6 +26,27 @@ TEST(ParseJson, reads_values_of_every_kind) {
   EXPECT_TRUE(list.at(3).as_bool());
   EXPECT_TRUE(list.at(4).is_null());
   EXPECT_EQ(list.at(5).as_string(), "\u00e9\U0001F600");
+}
+
+TEST(ParseJson, fractions_are_the_nearest_double) {
+  for (const std::string_view text :
+       {"0.1", "1e-05", "-123.456789012345678", "189012345674084028930", "1.7976931348623157e308",
+        "2.2250738585072014e-308", "5e-324", "9007199254740993.0", "123e22"}) {
+    const double expected = std::strtod(std::string(text).c_str(), nullptr);
+    EXPECT_EQ(parse_json(text, "x").value().as_double(), expected) << text;
+    EXPECT_EQ(parse_json("[" + std::string(text) + "]", "x").value().at(0).as_double(), expected) << text;
+  }
+}
+
+TEST(ParseJson, large_integers_keep_every_digit) {
+  EXPECT_EQ(parse_json("9223372036854775807", "x").value().as_int64(), INT64_MAX);
+  EXPECT_EQ(parse_json("-9223372036854775808", "x").value().as_int64(), INT64_MIN);
+  EXPECT_EQ(parse_json("18446744073709551615", "x").value().as_uint64(), UINT64_MAX);
+}
+
+RC_GTEST_PROP(ParseJson, a_double_is_read_back_as_it_was, (double number)) {
+  const auto read = parse_json(to_json(json::value(number)), "x");
+  RC_ASSERT(read.has_value() && read->to_number<double>() == number);
 }
 
 TEST(ParseJson, errors_say_where) {

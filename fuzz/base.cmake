@@ -1,0 +1,1 @@
+kvern_add_fuzzer(json LINK kvern::base)
