@@ -53,9 +53,14 @@ HWY_INLINE F32x16 set(float value) {
 }
 HWY_INLINE F32x16 zero() { return set(0.0f); }
 
-/// 16 floats from any address.
+/// 16 floats from any address (`load_bytes`: of bytes that need not be aligned to a float).
 HWY_INLINE F32x16 load(const float* p) {
   return make([&](size_t i) HWY_ATTR { return hn::LoadU(Tag(), p + i * kWidth); });
+}
+HWY_INLINE F32x16 load_bytes(const void* p) {
+  const hn::Repartition<uint8_t, Tag> bytes;
+  const auto* q = static_cast<const uint8_t*>(p);
+  return make([&](size_t i) HWY_ATTR { return hn::BitCast(Tag(), hn::LoadU(bytes, q + 4 * i * kWidth)); });
 }
 HWY_INLINE void store(const F32x16& a, float* p) {
   for (size_t i = 0; i < kParts; ++i) hn::StoreU(a.part[i], Tag(), p + i * kWidth);
@@ -65,6 +70,11 @@ HWY_INLINE void store(const F32x16& a, float* p) {
 HWY_INLINE F32x16 load_partial(const float* p, size_t count) {
   HWY_ALIGN float buffer[kLanes] = {};
   for (size_t i = 0; i < count; ++i) buffer[i] = p[i];
+  return load(buffer);
+}
+HWY_INLINE F32x16 load_bytes_partial(const void* p, size_t count) {
+  HWY_ALIGN float buffer[kLanes] = {};
+  __builtin_memcpy(buffer, p, 4 * count);
   return load(buffer);
 }
 /// Writes the first `count` <= 16 lanes only.

@@ -45,7 +45,7 @@ decltype(auto) visit_quantized(DType type, F&& f) {
     case DType::kBF16:
       break;
   }
-  internal::check_failed("the dtype is block-quantized", __FILE__, __LINE__);
+  kvern::internal::check_failed("the dtype is block-quantized", __FILE__, __LINE__);
 }
 
 }  // namespace kvern::compute::weights

@@ -1,0 +1,150 @@
+// Activations of block-quantized products: each token's 32 columns of a unit become signed 8-bit codes and a
+// scale.
+//
+//   largest = max |x|        d = largest / 127        q = round to nearest even(x * (127 / largest))
+//
+// so q is in [-127, 127]. A unit whose largest magnitude is below 2^-100 counts as zero; one that holds NaN
+// or infinity has d = NaN, which makes every product with it NaN. The maximum is taken over the bits of |x|,
+// where integer order is the order of magnitudes and NaN comes last, so it does not depend on the order of
+// comparisons.
+//
+// Image: tokens are cut into tiles of kTile (the last tile has the rest), units into pieces of kPieceUnits
+// (likewise). The image is [piece][tile][unit of the piece], each element one TileUnit of that many tokens t:
+//   codes  [t][32]  (int8 with VNNI, int16 elsewhere)
+//   d      [t] f32
+//   d_sum  [t] f32  d * (sum of the codes)
+//   start  [t] i32  -128 * (sum of the codes): cancels an offset of 128 in the weights' unsigned codes
+//   start0 [t] i32  the same for the first 16 columns only
+#if defined(KVERN_COMPUTE_KERNELS_MATMUL_ACTIVATIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KVERN_COMPUTE_KERNELS_MATMUL_ACTIVATIONS_INL_H_
+#undef KVERN_COMPUTE_KERNELS_MATMUL_ACTIVATIONS_INL_H_
+#else
+#define KVERN_COMPUTE_KERNELS_MATMUL_ACTIVATIONS_INL_H_
+#endif
+
+#include "hwy/highway.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "compute/kernels/lanes-inl.h"
+#include "compute/kernels/matmul_internal.h"
+#include "compute/kernels/weights/unit.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kvern::compute {
+namespace HWY_NAMESPACE {
+namespace matmul_detail {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using weights::kUnit;
+
+inline constexpr int64_t kPieceUnits = 16;
+#if HWY_TARGET == HWY_AVX3_DL
+using Code = int8_t;
+inline constexpr int64_t kTile = 6;
+#else
+using Code = int16_t;
+inline constexpr int64_t kTile = 4;
+#endif
+inline constexpr size_t kTokenUnitBytes = kUnit * sizeof(Code) + 16;
+
+/// The arrays of one TileUnit of `tokens` tokens at `p`.
+struct TileUnit {
+  Code* codes;
+  float* d;
+  float* d_sum;
+  int32_t* start;
+  int32_t* start0;
+};
+HWY_INLINE TileUnit tile_unit(std::byte* p, int64_t tokens) {
+  auto* after = p + static_cast<size_t>(tokens) * kUnit * sizeof(Code);
+  auto* numbers = reinterpret_cast<float*>(after);
+  auto* starts = reinterpret_cast<int32_t*>(after) + 2 * tokens;
+  return {reinterpret_cast<Code*>(p), numbers, numbers + tokens, starts, starts + tokens};
+}
+
+HWY_INLINE int64_t tile_count(int64_t tokens) { return (tokens + kTile - 1) / kTile; }
+HWY_INLINE int64_t tile_tokens(int64_t tokens, int64_t tile) {
+  return std::min(kTile, tokens - tile * kTile);
+}
+
+/// Where the units of (piece, tile) begin.
+HWY_INLINE size_t tile_offset(int64_t tokens, int64_t units, int64_t piece, int64_t tile) {
+  const int64_t first_unit = piece * kPieceUnits;
+  const int64_t piece_units = std::min(kPieceUnits, units - first_unit);
+  return static_cast<size_t>(first_unit * tokens + tile * kTile * piece_units) * kTokenUnitBytes;
+}
+
+size_t image_bytes(int64_t tokens, int64_t units) {
+  return static_cast<size_t>(tokens * units) * kTokenUnitBytes + 64;
+}
+int64_t image_parts(int64_t tokens) { return tile_count(tokens); }
+
+struct UnitScale {
+  float d;
+  float inverse;
+};
+
+HWY_INLINE UnitScale unit_scale(const float* x) {
+  const lanes::IntTag di;
+  auto largest = hn::Zero(di);
+  for (size_t i = 0; i < kUnit; i += lanes::kWidth) {
+    largest = hn::Max(largest, hn::BitCast(di, hn::Abs(hn::LoadU(lanes::Tag(), x + i))));
+  }
+  const auto bits = static_cast<uint32_t>(hn::GetLane(hn::MaxOfLanes(di, largest)));
+  if (bits >= 0x7f800000u) return {std::numeric_limits<float>::quiet_NaN(), 0.0f};
+  const float magnitude = std::bit_cast<float>(bits);
+  if (magnitude < 0x1p-100f) return {0.0f, 0.0f};
+  return {magnitude / 127.0f, 127.0f / magnitude};
+}
+
+/// Writes 32 codes and returns the sums of the first and of the second 16.
+HWY_INLINE void write_codes(const float* x, float inverse, Code* codes, int32_t sums[2]) {
+  const lanes::Tag df;
+  const lanes::IntTag di;
+  const hn::Rebind<Code, lanes::IntTag> dc;
+  const auto factor = hn::Set(df, inverse);
+  for (size_t half = 0; half < 2; ++half) {
+    auto sum = hn::Zero(di);
+    for (size_t i = half * 16; i < half * 16 + 16; i += lanes::kWidth) {
+      // A factor of zero also has to silence NaN and infinity.
+      auto q = hn::NearestInt(hn::Mul(hn::LoadU(df, x + i), factor));
+      if (inverse == 0.0f) q = hn::Zero(di);
+      sum = hn::Add(sum, q);
+      hn::StoreU(hn::DemoteTo(dc, q), dc, codes + i);
+    }
+    sums[half] = hn::GetLane(hn::SumOfLanes(di, sum));
+  }
+}
+
+/// Makes the image of tile `tile` (all its units).
+void quantize_tile(const MatmulInput& input, int64_t tile, std::byte* image) {
+  const int64_t units = input.cols / kUnit;
+  const int64_t tokens = tile_tokens(input.tokens, tile);
+  for (int64_t u = 0; u < units; ++u) {
+    std::byte* p = image + tile_offset(input.tokens, units, u / kPieceUnits, tile) +
+                   static_cast<size_t>(u % kPieceUnits * tokens) * kTokenUnitBytes;
+    const TileUnit out = tile_unit(p, tokens);
+    for (int64_t t = 0; t < tokens; ++t) {
+      const float* x = input.x + (tile * kTile + t) * input.stride + u * kUnit;
+      const UnitScale scale = unit_scale(x);
+      int32_t sums[2];
+      write_codes(x, scale.inverse, out.codes + t * kUnit, sums);
+      out.d[t] = scale.d;
+      out.d_sum[t] = scale.d * static_cast<float>(sums[0] + sums[1]);
+      out.start[t] = -128 * (sums[0] + sums[1]);
+      out.start0[t] = -128 * sums[0];
+    }
+  }
+}
+
+}  // namespace matmul_detail
+}  // namespace HWY_NAMESPACE
+}  // namespace kvern::compute
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard that toggles with each target

@@ -1,0 +1,216 @@
+// Block-quantized products: how a job walks over row panels, pieces of columns and tiles of tokens. The inner
+// kernels are in matmul_vnni-inl.h and matmul_int16-inl.h.
+#include <cstring>
+
+#include "compute/kernels/dispatch.h"
+#include "compute/kernels/matmul_internal.h"
+#include "compute/kernels/matmul_rows.h"
+#include "compute/kernels/weights/formats.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "compute/kernels/matmul_quantized.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h.
+#include "hwy/highway.h"
+
+#include "compute/kernels/matmul_int16-inl.h"
+#include "compute/kernels/matmul_vnni-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kvern::compute {
+namespace HWY_NAMESPACE {
+namespace matmul_detail {
+
+using internal::kGroupRows;
+using internal::kPanelRows;
+using internal::MatmulJob;
+using internal::QuantizedInput;
+using internal::row_group;
+using internal::staging_bytes;
+
+/// Up to 32 rows: one or two groups.
+struct Panel {
+  RowGroup groups[2];
+  int count = 0;
+};
+
+Panel make_panel(const WeightMatrix& matrix, int64_t first_row, std::byte* staging) {
+  Panel panel;
+  for (int64_t row = first_row; row < std::min(matrix.rows, first_row + kPanelRows); row += kGroupRows) {
+    panel.groups[panel.count++] = row_group(matrix, row, staging);
+  }
+  return panel;
+}
+
+/// The bytes of the panel that follows `first_row`, spread over `steps` steps; nothing at the end of the job.
+Prefetch prefetch_after(const MatmulJob& job, int64_t first_row, int64_t rows, int64_t steps) {
+  const WeightMatrix& w = job.task->weight;
+  const int64_t next = first_row + rows;
+  const int64_t end = std::min(next + rows, job.first_row + job.rows);
+  if (next >= end) return {};
+  const auto* data = reinterpret_cast<const uint8_t*>(w.data);
+  const size_t bytes = static_cast<size_t>(end - next) * w.row_stride_bytes;
+  const int64_t lines = static_cast<int64_t>(bytes / 64 + 1);
+  return {data + static_cast<size_t>(next) * w.row_stride_bytes,
+          data + static_cast<size_t>(end) * w.row_stride_bytes,
+          static_cast<int>((lines + steps - 1) / steps)};
+}
+
+/// Lanes [group.skip, group.end) of `lanes` become outputs of one token.
+HWY_INLINE void store_group(const RowGroup& group, const float* lanes, float* token_out) {
+  const int count = group.end - group.skip;
+  std::memcpy(token_out + group.first_row + group.skip, lanes + group.skip,
+              static_cast<size_t>(count) * sizeof(float));
+}
+
+template <typename F>
+void run_one_token(const QuantizedInput& input, const MatmulJob& job, Scratch& scratch) {
+  HWY_ALIGN float out[kGroupRows];
+  std::byte* staging = scratch.get(staging_bytes(job.task->weight));
+  for (int64_t row = job.first_row; row < job.first_row + job.rows; row += kGroupRows) {
+    const RowGroup group = row_group(job.task->weight, row, staging);
+    Prefetch prefetch = prefetch_after(job, row, kGroupRows, input.units / kPrefetchUnits<F>);
+    one_token<F>(group, input.units, input.data, out, prefetch);
+    store_group(group, out, job.task->out);
+  }
+}
+
+template <typename F, int R>
+void multiply_any(int64_t tokens, const uint8_t* panel, int64_t units, std::byte* x, float* acc,
+                  Prefetch& prefetch) {
+  switch (tokens) {
+    case 1:
+      return multiply_tile<F, R, 1>(panel, units, x, acc, prefetch);
+    case 2:
+      return multiply_tile<F, R, 2>(panel, units, x, acc, prefetch);
+    case 3:
+      return multiply_tile<F, R, 3>(panel, units, x, acc, prefetch);
+    case 4:
+      return multiply_tile<F, R, 4>(panel, units, x, acc, prefetch);
+#if HWY_TARGET == HWY_AVX3_DL
+    case 5:
+      return multiply_tile<F, R, 5>(panel, units, x, acc, prefetch);
+    default:
+      return multiply_tile<F, R, 6>(panel, units, x, acc, prefetch);
+#else
+    default:
+      break;
+#endif
+  }
+}
+
+/// Panels that are multiplied together, so that a piece of the activations is read once for all of them.
+struct PanelBatch {
+  static constexpr int64_t kMax = 4;
+  Panel panels[kMax];
+  int64_t count = 0;
+  float* sums = nullptr;     ///< [count][tile][group][token of the tile][16]
+  uint8_t* piece = nullptr;  ///< packed codes of one panel
+};
+
+/// Piece `piece` of panel `i`, all tiles.
+template <typename F>
+void multiply_piece(const QuantizedInput& input, PanelBatch& batch, int64_t i, int64_t piece,
+                    Prefetch& prefetch) {
+  const Panel& panel = batch.panels[i];
+  const int64_t first = piece * kPieceUnits;
+  const int64_t units = std::min(kPieceUnits, input.units - first);
+  for (int g = 0; g < panel.count; ++g) {
+    pack<F>(panel.groups[g], first, units,
+            batch.piece + static_cast<size_t>(g * kPieceUnits) * kPanelUnitBytes<F>, prefetch);
+  }
+  float* sums = batch.sums + i * input.tokens * kPanelRows;
+  for (int64_t tile = 0; tile < tile_count(input.tokens); ++tile) {
+    const int64_t tokens = tile_tokens(input.tokens, tile);
+    std::byte* x = input.data + tile_offset(input.tokens, input.units, piece, tile);
+    float* acc = sums + tile * kTile * kPanelRows;
+    if (panel.count == 2) {
+      multiply_any<F, 2>(tokens, batch.piece, units, x, acc, prefetch);
+    } else {
+      multiply_any<F, 1>(tokens, batch.piece, units, x, acc, prefetch);
+    }
+  }
+}
+
+void store_panel(const QuantizedInput& input, const MatmulTask& task, const Panel& panel, const float* sums) {
+  for (int64_t tile = 0; tile < tile_count(input.tokens); ++tile) {
+    const int64_t tokens = tile_tokens(input.tokens, tile);
+    const float* acc = sums + tile * kTile * kPanelRows;
+    for (int g = 0; g < panel.count; ++g) {
+      for (int64_t t = 0; t < tokens; ++t) {
+        store_group(panel.groups[g], acc + (g * tokens + t) * 16,
+                    task.out + (tile * kTile + t) * task.out_stride);
+      }
+    }
+  }
+}
+
+/// Prefetch steps of a panel of two groups.
+template <typename F>
+int64_t panel_steps(const QuantizedInput& input) {
+  return 2 * (input.units / kPrefetchUnits<F>)+input.units * tile_count(input.tokens);
+}
+
+template <typename F>
+void run_panels(const QuantizedInput& input, const MatmulJob& job, Scratch& scratch) {
+  const WeightMatrix& w = job.task->weight;
+  const int64_t end = job.first_row + job.rows;
+  // Few tokens are bound by memory: one panel at a time, in the order of the bytes. Many reread the
+  // activations.
+  const int64_t together =
+      std::clamp<int64_t>(input.tokens < 32 ? 1 : 2048 / input.tokens, 1, PanelBatch::kMax);
+  const size_t sum_bytes = static_cast<size_t>(together * input.tokens * kPanelRows) * sizeof(float);
+  const size_t piece_bytes = 2 * kPieceUnits * kPanelUnitBytes<F>;
+  PanelBatch batch;
+  std::byte* memory = scratch.get(piece_bytes + sum_bytes + staging_bytes(w));
+  batch.piece = reinterpret_cast<uint8_t*>(memory);
+  batch.sums = reinterpret_cast<float*>(memory + piece_bytes);
+  std::byte* staging = memory + piece_bytes + sum_bytes;
+  const int64_t pieces = (input.units + kPieceUnits - 1) / kPieceUnits;
+  for (int64_t row = job.first_row; row < end;) {
+    for (batch.count = 0; batch.count < together && row < end; ++batch.count, row += kPanelRows) {
+      batch.panels[batch.count] = make_panel(w, row, staging);
+    }
+    std::memset(batch.sums, 0, sum_bytes);
+    Prefetch prefetch;
+    if (together == 1) prefetch = prefetch_after(job, row - kPanelRows, kPanelRows, panel_steps<F>(input));
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      for (int64_t i = 0; i < batch.count; ++i) multiply_piece<F>(input, batch, i, piece, prefetch);
+    }
+    for (int64_t i = 0; i < batch.count; ++i) {
+      store_panel(input, *job.task, batch.panels[i], batch.sums + i * input.tokens * kPanelRows);
+    }
+  }
+}
+
+void run(const QuantizedInput& input, const MatmulJob& job, Scratch& scratch) {
+  weights::visit_quantized(job.task->weight.type, [&](auto format) {
+    using F = decltype(engine_format(format));
+    if (input.tokens == 1) {
+      run_one_token<F>(input, job, scratch);
+    } else {
+      run_panels<F>(input, job, scratch);
+    }
+  });
+}
+
+}  // namespace matmul_detail
+}  // namespace HWY_NAMESPACE
+}  // namespace kvern::compute
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace kvern::compute::internal {
+namespace {
+constexpr auto kImageBytes = KVERN_TARGET_TABLE(matmul_detail::image_bytes);
+constexpr auto kImageParts = KVERN_TARGET_TABLE(matmul_detail::image_parts);
+constexpr auto kQuantize = KVERN_TARGET_TABLE(matmul_detail::quantize_tile);
+constexpr auto kRun = KVERN_TARGET_TABLE(matmul_detail::run);
+}  // namespace
+
+QuantizedMatmul quantized_matmul(CpuTarget target) {
+  return {kImageBytes[target], kImageParts[target], kQuantize[target], kRun[target]};
+}
+
+}  // namespace kvern::compute::internal
+#endif

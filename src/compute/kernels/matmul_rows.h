@@ -1,0 +1,107 @@
+// Groups of sixteen weight rows, the width in which block-quantized kernels work.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "compute/kernels/weights/unit.h"
+#include "compute/tensor/weight.h"
+
+namespace kvern::compute::internal {
+
+inline constexpr int64_t kGroupRows = 16;
+
+/// Sixteen rows at a fixed distance. Borrowed bytes.
+struct RowGroup {
+  const uint8_t* data = nullptr;
+  size_t stride = 0;
+  const uint8_t* scales = nullptr;  ///< affine only, as biases
+  const uint8_t* biases = nullptr;
+  size_t parameter_stride = 0;
+  DType parameter_type = DType::kF16;
+  int group_units = 1;
+  int64_t first_row = 0;  ///< the matrix row of lane 0
+  int skip = 0;           ///< lanes below it belong to another group and must not be stored
+  int end = kGroupRows;   ///< lanes from it on are padding
+
+  weights::RowSource row(int lane) const {
+    const auto i = static_cast<size_t>(lane);
+    weights::RowSource source{
+        .data = data + i * stride, .parameter_type = parameter_type, .group_units = group_units};
+    if (scales != nullptr) {
+      source.scales = scales + i * parameter_stride;
+      source.biases = biases + i * parameter_stride;
+    }
+    return source;
+  }
+};
+
+inline RowGroup group_at(const WeightMatrix& matrix, int64_t first_row) {
+  const weights::RowSource row = weights::row_source(matrix, first_row);
+  RowGroup group;
+  group.data = row.data;
+  group.stride = matrix.row_stride_bytes;
+  group.scales = row.scales;
+  group.biases = row.biases;
+  group.parameter_type = row.parameter_type;
+  group.group_units = row.group_units;
+  if (row.scales != nullptr) {
+    group.parameter_stride = row_bytes(matrix.affine.type, matrix.cols / matrix.affine.group_size);
+  }
+  group.first_row = first_row;
+  return group;
+}
+
+/// Bytes of the copy that row_group makes of a matrix of fewer than sixteen rows; 0 for others.
+inline size_t staging_bytes(const WeightMatrix& matrix) {
+  if (matrix.rows >= kGroupRows) return 0;
+  const RowGroup group = group_at(matrix, 0);
+  return static_cast<size_t>(kGroupRows) * (row_bytes(matrix.type, matrix.cols) + 2 * group.parameter_stride);
+}
+
+/// Sixteen rows made of all rows of a smaller matrix, the lanes beyond them zero.
+inline RowGroup staged_group(const WeightMatrix& matrix, std::byte* staging) {
+  RowGroup group = group_at(matrix, 0);
+  std::memset(staging, 0, staging_bytes(matrix));
+  const size_t bytes = row_bytes(matrix.type, matrix.cols);
+  const auto rows = static_cast<size_t>(matrix.rows);
+  auto* copy = reinterpret_cast<uint8_t*>(staging);
+  for (size_t r = 0; r < rows; ++r) std::memcpy(copy + r * bytes, group.data + r * group.stride, bytes);
+  group.data = copy;
+  group.stride = bytes;
+  if (group.scales != nullptr) {
+    uint8_t* scales = copy + kGroupRows * bytes;
+    uint8_t* biases = scales + kGroupRows * group.parameter_stride;
+    std::memcpy(scales, group.scales, rows * group.parameter_stride);
+    std::memcpy(biases, group.biases, rows * group.parameter_stride);
+    group.scales = scales;
+    group.biases = biases;
+  }
+  group.end = static_cast<int>(matrix.rows);
+  return group;
+}
+
+/// The group that begins at `first_row`. At the end of a matrix it is moved up, so that it has sixteen rows,
+/// and its first lanes are skipped.
+inline RowGroup row_group(const WeightMatrix& matrix, int64_t first_row, std::byte* staging) {
+  if (matrix.rows < kGroupRows) return staged_group(matrix, staging);
+  const int64_t moved = std::min(first_row, matrix.rows - kGroupRows);
+  RowGroup group = group_at(matrix, moved);
+  group.skip = static_cast<int>(first_row - moved);
+  return group;
+}
+
+/// Walks ahead through the bytes that come next, a few cache lines at each step.
+struct Prefetch {
+  const uint8_t* next = nullptr;
+  const uint8_t* end = nullptr;
+  int lines = 0;  ///< per step
+
+  void step() {
+    for (int i = 0; i < lines && next < end; ++i, next += 64) __builtin_prefetch(next, 0, 3);
+  }
+};
+
+}  // namespace kvern::compute::internal

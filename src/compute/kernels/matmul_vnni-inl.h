@@ -1,0 +1,252 @@
+// Block-quantized products with AVX-512 VNNI. Sixteen weight rows lie in the sixteen lanes; the chain of one
+// output runs over the units in column order:
+//   acc = fma(scale_w * d_x, float(dot), acc)          (twice for formats with a scale for 16 columns)
+//   acc = fma(min_w, d_x * sum_x, acc)                 (formats with mins)
+// vpdpbusd multiplies unsigned weight codes with signed activation codes, so the offset of the codes is taken
+// off the integer sum, exactly, before it becomes a float.
+//
+// One token reads codes and multiplies at once. More tokens go through a panel piece in L1: 16 rows x
+// kPieceUnits, per unit eight vectors of dwords (dword = four columns of one row), then the scales, then the
+// mins.
+#if defined(KVERN_COMPUTE_KERNELS_MATMUL_VNNI_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KVERN_COMPUTE_KERNELS_MATMUL_VNNI_INL_H_
+#undef KVERN_COMPUTE_KERNELS_MATMUL_VNNI_INL_H_
+#else
+#define KVERN_COMPUTE_KERNELS_MATMUL_VNNI_INL_H_
+#endif
+
+#include "hwy/highway.h"
+
+#include "compute/kernels/matmul_activations-inl.h"
+#include "compute/kernels/matmul_vnni_formats-inl.h"
+
+#if HWY_TARGET == HWY_AVX3_DL
+
+// Highway's target string for this class of processors leaves out the instruction that this file is about.
+HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512vnni");
+namespace kvern::compute {
+namespace HWY_NAMESPACE {
+namespace matmul_detail {
+
+/// Adds the four dwords of each lane of s[0..3]: dword 4l + j of the result is the sum of lane l of s[j].
+HWY_INLINE __m512i sum_dwords(const __m512i s[4]) {
+  const __m512i a = _mm512_add_epi32(_mm512_unpacklo_epi32(s[0], s[1]), _mm512_unpackhi_epi32(s[0], s[1]));
+  const __m512i b = _mm512_add_epi32(_mm512_unpacklo_epi32(s[2], s[3]), _mm512_unpackhi_epi32(s[2], s[3]));
+  return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+
+HWY_INLINE __m512i broadcast_16_bytes(const int8_t* p) {
+  return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+
+/// start (for an offset of 128) scaled to the offset of a format.
+template <int kOffset>
+HWY_INLINE __m512i start_vector(int32_t start) {
+  static_assert(kOffset == 0 || 128 % kOffset == 0);
+  if constexpr (kOffset == 0) return _mm512_setzero_si512();
+  return _mm512_set1_epi32(start / (128 / (kOffset == 0 ? 128 : kOffset)));
+}
+
+/// One unit's steps of the chain.
+template <typename F>
+HWY_INLINE __m512 chain(__m512 acc, const __m512i* sums, const UnitScales& w, float d, float d_sum) {
+  for (int i = 0; i < F::kScales; ++i) {
+    acc = _mm512_fmadd_ps(_mm512_mul_ps(w.scale[i], _mm512_set1_ps(d)), _mm512_cvtepi32_ps(sums[i]), acc);
+  }
+  if constexpr (F::kHasMin) acc = _mm512_fmadd_ps(w.min, _mm512_set1_ps(d_sum), acc);
+  return acc;
+}
+
+/// Sixteen rows times one token: the units of one step, which begins at unit `u`.
+template <typename F>
+HWY_INLINE __m512 one_token_step(__m512 acc, const RowGroup& rows, int64_t u, const UnitScales* scales,
+                                 std::byte* x) {
+  constexpr int kUnits = F::kStepUnits;
+  const int64_t block = u / F::kBlockUnits;
+  const int step = static_cast<int>(u % F::kBlockUnits) / kUnits;
+  const uint8_t* p = rows.data + static_cast<size_t>(block) * F::kBlockBytes;
+  __m512i sums[kUnits][2][4];
+#pragma GCC unroll 4
+  for (size_t j = 0; j < 4; ++j) {
+    UnitCodes codes[kUnits];
+    F::codes(p + j * rows.stride, rows.stride, step, codes);
+#pragma GCC unroll 4
+    for (int i = 0; i < kUnits; ++i) {
+      const int8_t* q = tile_unit(x + static_cast<size_t>(u + i) * kTokenUnitBytes, 1).codes;
+      const __m512i zero = _mm512_setzero_si512();
+      sums[i][0][j] = _mm512_dpbusd_epi32(zero, codes[i].low, broadcast_16_bytes(q));
+      const __m512i& from = F::kScales == 2 ? zero : sums[i][0][j];
+      sums[i][F::kScales - 1][j] = _mm512_dpbusd_epi32(from, codes[i].high, broadcast_16_bytes(q + 16));
+    }
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < kUnits; ++i) {
+    const TileUnit t = tile_unit(x + static_cast<size_t>(u + i) * kTokenUnitBytes, 1);
+    const int32_t starts[2] = {F::kScales == 2 ? *t.start0 : *t.start, *t.start - *t.start0};
+    __m512i dots[2];
+    for (int s = 0; s < F::kScales; ++s) {
+      dots[s] = sum_dwords(sums[i][s]);
+      if constexpr (F::kOffset != 0) dots[s] = _mm512_add_epi32(dots[s], start_vector<F::kOffset>(starts[s]));
+    }
+    acc = chain<F>(acc, dots, scales[static_cast<int>(u % F::kBlockUnits) + i], *t.d, *t.d_sum);
+  }
+  return acc;
+}
+
+using internal::Prefetch;
+
+/// Units between two steps of the prefetch in one_token() and pack().
+template <typename F>
+inline constexpr int64_t kPrefetchUnits = F::kStepUnits;
+
+template <typename F>
+HWY_NOINLINE void one_token(const RowGroup& rows, int64_t units, std::byte* x, float* out,
+                            Prefetch& prefetch) {
+  __m512 acc = _mm512_setzero_ps();
+  for (int64_t u = 0; u < units; u += F::kBlockUnits) {
+    UnitScales scales[F::kBlockUnits];
+    F::scales(rows, u / F::kBlockUnits, scales);
+    for (int i = 0; i < F::kBlockUnits; i += F::kStepUnits) {
+      prefetch.step();
+      acc = one_token_step<F>(acc, rows, u + i, scales, x);
+    }
+  }
+  _mm512_storeu_ps(out, acc);
+}
+
+// ---- panel pieces
+
+template <typename F>
+inline constexpr size_t kPanelUnitBytes = 512 + 64 * (F::kScales + (F::kHasMin ? 1 : 0));
+
+/// 4 x 4 transposition of the dwords of each lane: v[j] lane l dword k -> v[k] lane l dword j.
+HWY_INLINE void transpose_dwords(__m512i v[4]) {
+  const __m512i a = _mm512_unpacklo_epi32(v[0], v[1]);
+  const __m512i b = _mm512_unpackhi_epi32(v[0], v[1]);
+  const __m512i c = _mm512_unpacklo_epi32(v[2], v[3]);
+  const __m512i d = _mm512_unpackhi_epi32(v[2], v[3]);
+  v[0] = _mm512_unpacklo_epi64(a, c);
+  v[1] = _mm512_unpackhi_epi64(a, c);
+  v[2] = _mm512_unpacklo_epi64(b, d);
+  v[3] = _mm512_unpackhi_epi64(b, d);
+}
+
+/// Codes with an offset are stored with an offset of 128, so that one start value of the activations serves
+/// all.
+template <typename F>
+HWY_INLINE __m512i panel_code(__m512i codes) {
+  if constexpr (F::kOffset == 0 || F::kOffset == 128) return codes;
+  return _mm512_add_epi8(codes, _mm512_set1_epi8(static_cast<char>(128 - F::kOffset)));
+}
+
+/// Packs units [first, first + count) of 16 rows. `first` is a multiple of F::kBlockUnits.
+template <typename F>
+HWY_NOINLINE void pack(const RowGroup& rows, int64_t first, int64_t count, uint8_t* out, Prefetch& prefetch) {
+  for (int64_t u = first; u < first + count; u += F::kBlockUnits) {
+    const int64_t block = u / F::kBlockUnits;
+    const uint8_t* p = rows.data + static_cast<size_t>(block) * F::kBlockBytes;
+    UnitScales scales[F::kBlockUnits];
+    F::scales(rows, block, scales);
+    for (int step = 0; step < F::kBlockUnits / F::kStepUnits; ++step) {
+      prefetch.step();
+      __m512i halves[F::kStepUnits][2][4];
+#pragma GCC unroll 4
+      for (size_t j = 0; j < 4; ++j) {
+        UnitCodes codes[F::kStepUnits];
+        F::codes(p + j * rows.stride, rows.stride, step, codes);
+#pragma GCC unroll 4
+        for (int i = 0; i < F::kStepUnits; ++i) {
+          halves[i][0][j] = panel_code<F>(codes[i].low);
+          halves[i][1][j] = panel_code<F>(codes[i].high);
+        }
+      }
+#pragma GCC unroll 4
+      for (int i = 0; i < F::kStepUnits; ++i) {
+        const UnitScales& s = scales[step * F::kStepUnits + i];
+        for (int half = 0; half < 2; ++half) {
+          transpose_dwords(halves[i][half]);
+          for (int k = 0; k < 4; ++k) _mm512_store_si512(out + (4 * half + k) * 64, halves[i][half][k]);
+        }
+        for (int k = 0; k < F::kScales; ++k) _mm512_store_ps(out + 512 + 64 * k, s.scale[k]);
+        if constexpr (F::kHasMin) _mm512_store_ps(out + 512 + 64 * F::kScales, s.min);
+        out += kPanelUnitBytes<F>;
+      }
+    }
+  }
+}
+
+/// One piece of R x 16 rows times a tile of T tokens: acc [R][T][16] goes on from what it holds.
+template <typename F, int R, int T>
+HWY_NOINLINE void multiply_tile(const uint8_t* panel, int64_t units, std::byte* x, float* acc,
+                                Prefetch& prefetch) {
+  constexpr int kDwords = 8 / F::kScales;
+  __m512 sums[R][T];
+  for (int r = 0; r < R; ++r) {
+    for (int t = 0; t < T; ++t) sums[r][t] = _mm512_load_ps(acc + (r * T + t) * 16);
+  }
+  const size_t half_bytes = kPieceUnits * kPanelUnitBytes<F>;
+  for (int64_t u = 0; u < units; ++u) {
+    const TileUnit tile = tile_unit(x, T);
+    prefetch.step();
+#pragma GCC unroll 2
+    for (int s = 0; s < F::kScales; ++s) {
+      __m512i dots[R][T];
+#pragma GCC unroll 6
+      for (int t = 0; t < T; ++t) {
+        const int32_t start = F::kScales == 1 ? tile.start[t]
+                              : s == 0        ? tile.start0[t]
+                                              : tile.start[t] - tile.start0[t];
+        for (int r = 0; r < R; ++r) {
+          dots[r][t] = F::kOffset == 0 ? _mm512_setzero_si512() : _mm512_set1_epi32(start);
+        }
+      }
+#pragma GCC unroll 8
+      for (int k = 0; k < kDwords; ++k) {
+        __m512i w[R];
+        for (int r = 0; r < R; ++r) {
+          w[r] = _mm512_load_si512(panel + static_cast<size_t>(r) * half_bytes + (s * kDwords + k) * 64);
+        }
+#pragma GCC unroll 6
+        for (int t = 0; t < T; ++t) {
+          int32_t four;
+          __builtin_memcpy(&four, tile.codes + t * kUnit + (s * kDwords + k) * 4, 4);
+          const __m512i q = _mm512_set1_epi32(four);
+          for (int r = 0; r < R; ++r) dots[r][t] = _mm512_dpbusd_epi32(dots[r][t], w[r], q);
+        }
+      }
+#pragma GCC unroll 2
+      for (int r = 0; r < R; ++r) {
+        const __m512 scale = _mm512_load_ps(panel + static_cast<size_t>(r) * half_bytes + 512 + 64 * s);
+#pragma GCC unroll 6
+        for (int t = 0; t < T; ++t) {
+          sums[r][t] = _mm512_fmadd_ps(_mm512_mul_ps(scale, _mm512_set1_ps(tile.d[t])),
+                                       _mm512_cvtepi32_ps(dots[r][t]), sums[r][t]);
+        }
+      }
+    }
+    if constexpr (F::kHasMin) {
+#pragma GCC unroll 2
+      for (int r = 0; r < R; ++r) {
+        const __m512 min =
+            _mm512_load_ps(panel + static_cast<size_t>(r) * half_bytes + 512 + 64 * F::kScales);
+#pragma GCC unroll 6
+        for (int t = 0; t < T; ++t) {
+          sums[r][t] = _mm512_fmadd_ps(min, _mm512_set1_ps(tile.d_sum[t]), sums[r][t]);
+        }
+      }
+    }
+    panel += kPanelUnitBytes<F>;
+    x += T * kTokenUnitBytes;
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int t = 0; t < T; ++t) _mm512_store_ps(acc + (r * T + t) * 16, sums[r][t]);
+  }
+}
+
+}  // namespace matmul_detail
+}  // namespace HWY_NAMESPACE
+}  // namespace kvern::compute
+HWY_AFTER_NAMESPACE();
+
+#endif  // HWY_TARGET == HWY_AVX3_DL
+#endif  // include guard that toggles with each target

@@ -1,0 +1,35 @@
+// What the machine can do at most: the ceilings that benchmark figures are shares of.
+#pragma once
+
+#include <cstddef>
+
+#include "compute/context.h"
+
+namespace kvern::compute {
+
+struct ReadProbeOptions {
+  int streams = 1;            ///< distant places that each thread reads in turn
+  size_t bytes = 512u << 20;  ///< in all; several times the last-level cache
+  int repeats = 5;            ///< the median counts
+};
+
+/// Memory read by all threads of the context together, in bytes per second. Allocates `bytes`.
+double read_bytes_per_second(Context& context, const ReadProbeOptions& options);
+
+/// Multiplications and additions of f32 fused multiply-adds on registers, all threads, per second.
+double f32_ops_per_second(Context& context);
+
+/// The same of 8-bit integer products summed in 32 bits, with the best instruction of the context's target.
+double int8_ops_per_second(Context& context);
+
+struct MachineCeilings {
+  double read_bytes_per_second = 0.0;  ///< the best of 1, 2, 4 and 8 streams
+  int read_streams = 0;                ///< which
+  double int8_ops_per_second = 0.0;
+  double f32_ops_per_second = 0.0;
+};
+
+/// All of it, in about two seconds.
+MachineCeilings probe_machine(Context& context);
+
+}  // namespace kvern::compute
