@@ -1,12 +1,12 @@
 #include "model/config/tensor_values.h"
 
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "compute/tensor/float16.h"
 #include "model/printable.h"
 
 namespace kvern::model {
@@ -25,20 +25,6 @@ void decode(std::span<const std::byte> bytes, std::vector<float>& out, Convert c
 
 }  // namespace
 
-float bf16_bits_to_f32(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-
-float f16_bits_to_f32(uint16_t bits) {
-  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000U) << 16;
-  const uint32_t exponent = (bits >> 10) & 0x1fU;
-  const uint32_t fraction = bits & 0x3ffU;
-  if (exponent == 0) {
-    const float magnitude = std::ldexp(static_cast<float>(fraction), -24);
-    return sign != 0 ? -magnitude : magnitude;
-  }
-  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
-}
-
 Result<std::vector<float>> f32_values(const StoredTensor& tensor, int64_t count) {
   const std::string where = std::string(tensor.file) + ": tensor " + printable(tensor.name);
   if (tensor.shape.size() != 1 || tensor.shape[0] != count)
@@ -48,9 +34,9 @@ Result<std::vector<float>> f32_values(const StoredTensor& tensor, int64_t count)
   if (tensor.type == DType::kF32) {
     decode<float>(tensor.bytes, out, [](float x) { return x; });
   } else if (tensor.type == DType::kF16) {
-    decode<uint16_t>(tensor.bytes, out, f16_bits_to_f32);
+    decode<uint16_t>(tensor.bytes, out, compute::f16_to_f32);
   } else if (tensor.type == DType::kBF16) {
-    decode<uint16_t>(tensor.bytes, out, bf16_bits_to_f32);
+    decode<uint16_t>(tensor.bytes, out, compute::bf16_to_f32);
   } else {
     return fail(ErrorCode::kCorrupt, fmt::format("expected f32, f16 or bf16, found {}", type_name(tensor)),
                 where);

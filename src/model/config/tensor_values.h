@@ -13,8 +13,4 @@ namespace kvern::model {
 /// not finite: kCorrupt with file, tensor and what was expected.
 Result<std::vector<float>> f32_values(const StoredTensor& tensor, int64_t count);
 
-/// Exact conversions of one stored number.
-float f16_bits_to_f32(uint16_t bits);
-float bf16_bits_to_f32(uint16_t bits);
-
 }  // namespace kvern::model
