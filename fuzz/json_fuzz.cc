@@ -1,4 +1,5 @@
-// parse_json on any bytes: a value or an error, never a crash; and what was read is written and read back alike.
+// parse_json on any bytes: a value or an error, never a crash; and what was read is written and read back
+// alike.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
