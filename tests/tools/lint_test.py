@@ -169,16 +169,22 @@ class Tests(Tree):
         self.write("src/base/a.cc", "")
         build = self.build("src/base/a.cc")
         self.assert_finds(self.TOOL, "src/base/a.cc: has no tests/base/a_test.cc", *build)
-        self.write("tools/untested.txt", "src/base/a.cc: by the tests of b\n")
+        self.write("tests/base/b_test.cc", "")
+        build = self.build("src/base/a.cc", "tests/base/b_test.cc")
+        self.write("tools/untested.txt", "src/base/a*: tests/base/b_test.cc, which calls it\n")
         self.assert_clean(self.TOOL, *build)
 
-    def test_a_reason_is_needed_and_must_still_hold(self):
+    def test_an_entry_must_be_needed_and_name_a_test(self):
         self.write("src/base/a.cc", "")
+        build = self.build("src/base/a.cc")
+        self.write("tools/untested.txt", "src/base/a.cc: by hand\n")
+        self.assert_finds(self.TOOL, "src/base/a.cc: name a file of tests/", *build)
+        self.write("tools/untested.txt", "src/base/a.cc: tests/base/gone_test.cc\n")
+        self.assert_finds(self.TOOL, "src/base/a.cc: name a file of tests/", *build)
         self.write("tests/base/a_test.cc", "")
         build = self.build("src/base/a.cc", "tests/base/a_test.cc")
-        self.write("tools/untested.txt", "src/base/a.cc: by the tests of b\nsrc/base/gone.cc: gone\n")
-        self.assert_finds(self.TOOL, "src/base/a.cc has a test", *build)
-        self.assert_finds(self.TOOL, "there is no src/base/gone.cc", *build)
+        self.write("tools/untested.txt", "src/base/a.cc: tests/base/a_test.cc\n")
+        self.assert_finds(self.TOOL, "src/base/a.cc needs no entry", *build)
         self.write("tools/untested.txt", "src/base/a.cc\n")
         self.assert_finds(self.TOOL, "expected `name: reason`", *build)
 
