@@ -44,6 +44,7 @@ struct F32x16 {
 template <typename F>
 HWY_INLINE F32x16 make(F f) {
   F32x16 r;
+#pragma GCC unroll 4
   for (size_t i = 0; i < kParts; ++i) r.part[i] = f(i);
   return r;
 }
