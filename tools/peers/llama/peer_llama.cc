@@ -1,11 +1,16 @@
 // llama.cpp through its public C API: the commands that kvern's peer tests and bench/compare ask for.
 //
-//   peer_llama greedy MODEL --ids 1,2,3 -n 64          {"ids":[...],"ended":false}, stops before an
-//   end-of-generation token peer_llama logits MODEL --ids FILE -o out.npy      float32 [positions,
-//   vocabulary], every position peer_llama bench MODEL --tests prefill:512,decode:8192,batch:8 --reps 5
+// peer_llama greedy MODEL --ids 1,2,3 -n 64
+//   {"ids":[...]}: the new ones, also past end-of-generation tokens
+// peer_llama logits MODEL --ids LIST|FILE -o out.npy
+//   float32 [positions, vocabulary]
+// peer_llama quantize MODEL --type q4_0 -o out.gguf
+//   all matrices in that type
+// peer_llama bench MODEL --tests prefill:512,decode:8192,batch:8 --reps 5
+//   a JSON object
 //
-// Options of all: --threads N, --kv-type f32|f16|q8_0, --flash-attention on|off, --libraries DIR (of the CPU
-// plug-ins; the folder `libraries` beside the program by default). Tight comparisons want --kv-type f32
+// Options of all: --threads N, --kv-type f32|f16|q8_0, --flash-attention on|off, and --libraries DIR (of the
+// CPU plug-ins; the folder `libraries` beside the program by default). Tight comparisons want --kv-type f32
 // --flash-attention off.
 #include "ggml-backend.h"
 #include "llama.h"
@@ -35,6 +40,7 @@ struct Options {
   std::string output;
   std::string tests = "prefill:512,decode:0";
   std::string kv_type = "f16";
+  std::string type;
   std::string libraries;
   bool flash_attention = true;
   int count = 64;
@@ -59,6 +65,8 @@ void set_option(Options& options, const std::string& name, const std::string& va
     options.tests = value;
   else if (name == "--kv-type")
     options.kv_type = value;
+  else if (name == "--type")
+    options.type = value;
   else if (name == "--libraries")
     options.libraries = value;
   else if (name == "--flash-attention")
@@ -76,7 +84,7 @@ void set_option(Options& options, const std::string& name, const std::string& va
 }
 
 Options parse(int argc, char** argv) {
-  if (argc < 3) throw std::runtime_error("usage: peer_llama greedy|logits|bench MODEL [options]");
+  if (argc < 3) throw std::runtime_error("usage: peer_llama greedy|quantize|logits|bench MODEL [options]");
   Options options;
   options.command = argv[1];
   options.model = argv[2];
@@ -208,23 +216,46 @@ int greedy(const Options& options) {
   const auto prompt = parse_ids(options.ids);
   const Context context =
       make_context(options, model.get(), {.tokens = static_cast<int>(prompt.size()) + options.count});
-  const llama_vocab* vocabulary = llama_model_get_vocab(model.get());
   const int size = vocabulary_size(model.get());
   decode_run(context.get(), prompt, 0);
   std::vector<llama_token> ids;
-  bool ended = false;
   while (static_cast<int>(ids.size()) < options.count) {
     const float* logits = llama_get_logits_ith(context.get(), -1);
-    const auto next = static_cast<llama_token>(std::max_element(logits, logits + size) - logits);
-    ended = llama_vocab_is_eog(vocabulary, next);
-    if (ended) break;
-    ids.push_back(next);
+    ids.push_back(static_cast<llama_token>(std::max_element(logits, logits + size) - logits));
     if (static_cast<int>(ids.size()) < options.count)
-      decode_run(context.get(), {next}, static_cast<int>(prompt.size() + ids.size()) - 1);
+      decode_run(context.get(), {ids.back()}, static_cast<int>(prompt.size() + ids.size()) - 1);
   }
   std::printf("{\"ids\":[");
   for (size_t i = 0; i < ids.size(); ++i) std::printf("%s%d", i == 0 ? "" : ",", ids[i]);
-  std::printf("],\"ended\":%s}\n", ended ? "true" : "false");
+  std::printf("]}\n");
+  return 0;
+}
+
+llama_ftype file_type(const std::string& name) {
+  const std::pair<const char*, llama_ftype> types[] = {
+      {"f32", LLAMA_FTYPE_ALL_F32},        {"f16", LLAMA_FTYPE_MOSTLY_F16},
+      {"bf16", LLAMA_FTYPE_MOSTLY_BF16},   {"q8_0", LLAMA_FTYPE_MOSTLY_Q8_0},
+      {"q4_0", LLAMA_FTYPE_MOSTLY_Q4_0},   {"q4_1", LLAMA_FTYPE_MOSTLY_Q4_1},
+      {"q5_0", LLAMA_FTYPE_MOSTLY_Q5_0},   {"q5_1", LLAMA_FTYPE_MOSTLY_Q5_1},
+      {"q4_k", LLAMA_FTYPE_MOSTLY_Q4_K_S}, {"q5_k", LLAMA_FTYPE_MOSTLY_Q5_K_S},
+      {"q6_k", LLAMA_FTYPE_MOSTLY_Q6_K},
+  };
+  for (const auto& [known, type] : types)
+    if (name == known) return type;
+  throw std::runtime_error("unknown --type " + name);
+}
+
+int quantize(const Options& options) {
+  // Notes about each tensor come without a level, so all are dropped.
+  llama_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
+  ggml_backend_load_all_from_path(options.libraries.c_str());
+  llama_model_quantize_params params = llama_model_quantize_default_params();
+  params.nthread = options.threads;
+  params.ftype = file_type(options.type);
+  params.allow_requantize = true;
+  params.pure = true;
+  if (llama_model_quantize(options.model.c_str(), options.output.c_str(), &params) != 0)
+    throw std::runtime_error("cannot quantize " + options.model);
   return 0;
 }
 
@@ -415,6 +446,7 @@ int main(int argc, char** argv) {
   try {
     const Options options = parse(argc, argv);
     if (options.command == "greedy") return greedy(options);
+    if (options.command == "quantize") return quantize(options);
     if (options.command == "logits") return logits(options);
     if (options.command == "bench") return bench(options);
     throw std::runtime_error("unknown command " + options.command);
