@@ -1,0 +1,1 @@
+"""Seeded generator of stories and chats for the bundled model. Standard library only."""
