@@ -93,7 +93,7 @@ class Decoder(nn.Module):
 
 
 class TinyLlama(nn.Module):
-    """`forward` gives the summed loss over counted targets; `logits` the scores."""
+    """`forward` gives the weighted sum of the losses; `logits` the scores."""
 
     def __init__(self):
         super().__init__()
@@ -112,8 +112,8 @@ class TinyLlama(nn.Module):
             x = layer(x, cos, sin, keep)
         return F.linear(self.model.norm(x), self.model.embed_tokens.weight)
 
-    def forward(self, ids, targets, counted, keep=None):
-        """ids, targets [batch, time] int64, counted [batch, time] bool -> (sum of losses, number of counted targets)."""
+    def forward(self, ids, targets, weights, keep=None):
+        """ids, targets [batch, time] int64, weights [batch, time] f32 -> (weighted sum of losses, sum of weights)."""
         scores = self.logits(ids, keep).float().flatten(0, 1)
-        losses = F.cross_entropy(scores, targets.flatten(), reduction="none") * counted.flatten()
-        return losses.sum(), counted.sum()
+        losses = F.cross_entropy(scores, targets.flatten(), reduction="none") * weights.flatten()
+        return losses.sum(), weights.sum()

@@ -24,7 +24,7 @@ import generate_data  # noqa: E402
 
 VOCAB = 4096
 LOSS_BIT = 1 << 15
-GENERATED = {"stories": 500000, "dialogues": 900000, "json": 500000, "tools": 320000}
+GENERATED = {"stories": 260000, "dialogues": 520000, "json": 260000, "tools": 200000}
 HELD_OUT_GENERATED = 400
 STORY_VARIANTS = 24
 # The pre-tokenizer of Llama 3, known to llama.cpp as "llama-bpe".

@@ -32,13 +32,14 @@ def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("data")
     parser.add_argument("out")
-    parser.add_argument("--tokens", type=float, default=1.2e9)
+    parser.add_argument("--tokens", type=float, default=4.8e8)
     parser.add_argument("--seconds", type=float, default=450)
     parser.add_argument("--batch", type=int, default=128, help="rows of 1024 tokens a step")
     parser.add_argument("--matrix-rate", type=float, default=0.02)
     parser.add_argument("--other-rate", type=float, default=4e-3)
     parser.add_argument("--dropout", type=float, default=0.2, help="rate in rows of the corpus, which are seen many times")
     parser.add_argument("--noise", type=float, default=0.06, help="share of the corpus rows' input ids that are replaced at random")
+    parser.add_argument("--generated-weight", type=float, default=2.5, help="of a generated token's loss against a corpus token's")
     parser.add_argument("--weight-decay", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
@@ -52,9 +53,9 @@ def rate(step, steps):
 
 
 def split_row(rows):
-    """rows [n, 1025] on the GPU as int32 -> ids, targets int64 and counted bool, each [n, 1024]."""
+    """rows [n, 1025] on the GPU as int32 -> ids, targets int64 and counted f32 (0 or 1), each [n, 1024]."""
     ids = (rows & (mixture.LOSS_BIT - 1)).long()
-    return ids[:, :-1].contiguous(), ids[:, 1:].contiguous(), rows[:, 1:] >= mixture.LOSS_BIT
+    return ids[:, :-1].contiguous(), ids[:, 1:].contiguous(), (rows[:, 1:] >= mixture.LOSS_BIT).float()
 
 
 def to_gpu(rows):
@@ -110,10 +111,11 @@ class Trainer:
         ids, targets, counted = split_row(rows)
         from_corpus = (rows[:, :1] >= mixture.LOSS_BIT).float()
         keep = (1 - self.args.dropout * from_corpus)[:, :, None]
+        weight = from_corpus + self.args.generated_weight * (1 - from_corpus)
         noisy = torch.rand(ids.shape, device=ids.device) < self.args.noise * from_corpus
         ids = torch.where(noisy, torch.randint_like(ids, FIRST_ORDINARY_ID, CONFIG["vocab_size"]), ids)
         with torch.autocast("cuda", torch.bfloat16):
-            loss, count = self.compiled(ids, targets, counted, keep)
+            loss, count = self.compiled(ids, targets, counted * weight, keep)
         mean = loss / count
         mean.backward()
         return mean.detach()
