@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
 #include "engine/sample/portable_math.h"
@@ -29,24 +28,39 @@ LogProbabilities log_probabilities(const Candidates& candidates) {
   return result;
 }
 
+/// Drops the candidates whose weight is below `least`, unless fewer than `min_keep` would be left. All n
+/// candidates below (1 - p) / n of the total have less than 1 - p of it together, so the nucleus needs none
+/// of them; what is left to sort is short.
+void drop_tail(Candidates& candidates, double least, size_t min_keep) {
+  if (least <= 0) return;
+  const double lowest = double{candidates.max_logit()} + portable_log(least);
+  std::vector<uint8_t> keep(candidates.size());
+  std::ranges::transform(candidates.items(), keep.begin(),
+                         [lowest](const Candidate& candidate) { return candidate.logit >= lowest ? 1 : 0; });
+  if (static_cast<size_t>(std::ranges::count(keep, 1)) >= std::max<size_t>(min_keep, 1))
+    candidates.keep_flagged(keep);
+}
+
 }  // namespace
 
 void keep_typical(Candidates& candidates, const TypicalOptions& options) {
   if (options.p >= 1 || candidates.size() < 2) return;
   const auto [log_p, entropy] = log_probabilities(candidates);
-  std::vector<double> distance(log_p.size());
-  for (size_t i = 0; i < log_p.size(); ++i) distance[i] = std::abs(-log_p[i] - entropy);
-  std::vector<uint32_t> order(log_p.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::ranges::sort(order, [&](uint32_t a, uint32_t b) {
-    if (distance[a] != distance[b]) return distance[a] < distance[b];
-    return is_likelier(candidates[a], candidates[b]);
+  struct Entry {
+    double distance;
+    size_t index;
+  };
+  std::vector<Entry> order(log_p.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = {std::abs(-log_p[i] - entropy), i};
+  std::ranges::sort(order, [&candidates](const Entry& a, const Entry& b) {
+    if (a.distance != b.distance) return a.distance < b.distance;
+    return is_likelier(candidates[a.index], candidates[b.index]);
   });
   std::vector<uint8_t> keep(log_p.size(), 0);
   double sum = 0;
   for (size_t i = 0; i < order.size(); ++i) {
-    keep[order[i]] = 1;
-    sum += portable_exp(log_p[order[i]]);
+    keep[order[i].index] = 1;
+    sum += portable_exp(log_p[order[i].index]);
     if (sum > options.p && i + 1 >= options.min_keep) break;
   }
   candidates.keep_flagged(keep);
@@ -54,7 +68,9 @@ void keep_typical(Candidates& candidates, const TypicalOptions& options) {
 
 void keep_top_p(Candidates& candidates, const TopPOptions& options) {
   if (options.p >= 1 || candidates.size() < 2) return;
-  const double wanted = options.p * candidates.total_weight();
+  const double total = candidates.total_weight();
+  const double wanted = options.p * total;
+  drop_tail(candidates, (total - wanted) / static_cast<double>(candidates.size()), options.min_keep);
   double sum = 0;
   size_t count = 0;
   while (count < candidates.size()) {
