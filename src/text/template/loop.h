@@ -15,7 +15,7 @@ namespace kvern::jinja {
 /// Position in a loop; the interpreter moves it on. Owned by a Heap; borrows the items from the same one.
 class LoopObject : public Object {
  public:
-  LoopObject(List* items, int64_t depth) : items_(items), depth_(depth) {}
+  explicit LoopObject(List* items) : items_(items) {}
   std::string type_name() const override { return "LoopContext"; }
   Result<Value> get_attribute(Runtime& runtime, std::string_view name) override;
 
@@ -26,7 +26,6 @@ class LoopObject : public Object {
 
  private:
   List* items_;
-  int64_t depth_;
   size_t index_ = 0;
   std::optional<Value> last_values_;
 };

@@ -43,6 +43,7 @@ class Parser {
   Result<Statement::Node> parse_call_block();
   Result<Statement::Node> parse_filter_block();
   Result<Statement::Node> parse_generation();
+  Result<Statement::Node> parse_print();
   Status parse_signature(MacroDefinition& macro);
   Result<Body> parse_macro_body(MacroDefinition& macro, std::string_view end);
 
@@ -105,7 +106,9 @@ Result<std::optional<Statement>> Parser::parse_item() {
     stream_.next();
     KVERN_TRY(ExpressionPtr value, expressions_.parse_tuple());
     KVERN_TRY_STATUS(stream_.expect(TokenKind::kPrintEnd, "'}}'"));
-    statement.node = OutputStatement{std::move(value)};
+    OutputStatement output;
+    output.values.push_back(std::move(value));
+    statement.node = std::move(output);
     return statement;
   }
   KVERN_TRY_STATUS(stream_.expect(TokenKind::kBlockBegin, "a tag"));
@@ -135,10 +138,7 @@ Result<Statement::Node> Parser::parse_tag_node(const Token& tag) {
   if (tag.text == "call") return parse_call_block();
   if (tag.text == "filter") return parse_filter_block();
   if (tag.text == "generation") return parse_generation();
-  if (tag.text == "print") {
-    KVERN_TRY(ExpressionPtr value, expressions_.parse_tuple());
-    return OutputStatement{std::move(value)};
-  }
+  if (tag.text == "print") return parse_print();
   if (tag.text == "break" || tag.text == "continue") {
     if (loops_ == 0) return stream_.error(tag, "'" + tag.text + "' outside of a loop");
     if (tag.text == "break") return BreakStatement{};
@@ -274,6 +274,15 @@ Result<Statement::Node> Parser::parse_filter_block() {
 Result<Statement::Node> Parser::parse_generation() {
   KVERN_TRY(Body body, parse_block_body({"endgeneration"}));
   return GenerationStatement{std::move(body)};
+}
+
+Result<Statement::Node> Parser::parse_print() {
+  OutputStatement node;
+  do {
+    KVERN_TRY(ExpressionPtr value, expressions_.parse_expression());
+    node.values.push_back(std::move(value));
+  } while (stream_.skip_operator(","));
+  return node;
 }
 
 Result<Target> Parser::name_target(const Token& token) {

@@ -64,11 +64,9 @@ Result<Value> test_even(Runtime&, BoundArguments& arguments) {
   return Value::boolean(value % 2 == 0);
 }
 
-Result<Value> test_divisible(Runtime&, BoundArguments& arguments) {
-  KVERN_TRY(const int64_t value, integer_operand(arguments.self()));
-  KVERN_TRY(const int64_t divisor, integer_operand(arguments[1]));
-  if (divisor == 0) return template_error("division by zero");
-  return Value::boolean(divisor == -1 || value % divisor == 0);
+Result<Value> test_divisible(Runtime& runtime, BoundArguments& arguments) {
+  KVERN_TRY(const Value rest, arithmetic(runtime, BinaryOperator::kModulo, arguments.self(), arguments[1]));
+  return Value::boolean(!is_truthy(rest));
 }
 
 template <ComparisonOperator op>

@@ -1,0 +1,1 @@
+kvern_add_fuzzer(template LINK kvern::text)
