@@ -1,34 +1,38 @@
 #include "state/attend/attend.h"
 
-#include <algorithm>
-#include <vector>
-
 #include "base/check.h"
-#include "state/attend/block.h"
+#include "state/attend/plan.h"
+#include "state/attend/unit.h"
 
 namespace kvern::state {
-namespace {
-
-// Tokens of one row that a task handles together: their queries share each load (and decoding) of keys and
-// values.
-constexpr int64_t kBlockTokens = 32;
-
-}  // namespace
 
 void attend(compute::Context& context, const AttendSource& source, const AttendArgs& args) {
-  const LayerGeometry& g = source.geometry;
-  KVERN_CHECK(args.heads > 0 && args.heads % g.kv_heads == 0);
-  std::vector<AttendBlock> blocks;
-  for (const AttendRow& row : source.rows) {
-    for (int64_t t = 0; t < row.tokens; t += kBlockTokens) {
-      for (int64_t head = 0; head < g.kv_heads; ++head) {
-        blocks.push_back({&row, head, t, std::min(row.tokens, t + kBlockTokens)});
-      }
-    }
+  const int64_t kv_heads = source.geometry.kv_heads;
+  KVERN_CHECK(args.heads > 0 && args.heads % kv_heads == 0);
+  const UnitAttention attention(context, source, args);
+  const AttendPlan plan = plan_attention(source.rows, kv_heads, attention.group(), context.pool().threads());
+  // Partial results of all spans of divided units; every one has room for the largest unit.
+  const int64_t stride = attention.partial_floats(plan.most_tokens);
+  float* partials = nullptr;
+  if (plan.partial_spans > 0) {
+    const auto floats = static_cast<size_t>(plan.partial_spans * stride);
+    partials = reinterpret_cast<float*>(context.shared_scratch().get(floats * sizeof(float)));
   }
-  const BlockAttention block_attention(context, source, args);
-  context.pool().run(std::ssize(blocks), [&](int64_t i, int thread) {
-    block_attention.run(blocks[static_cast<size_t>(i)], context.thread_scratch(thread));
+  const auto partials_of = [&](const AttendUnit& unit) { return partials + unit.partial_span * stride; };
+  context.pool().run(std::ssize(plan.tasks), [&](int64_t i, int thread) {
+    const AttendTask& task = plan.tasks[static_cast<size_t>(i)];
+    const AttendUnit& unit = plan.units[static_cast<size_t>(task.unit)];
+    if (unit.parts == 1) {
+      attention.run(unit, context.thread_scratch(thread));
+    } else {
+      const int64_t offset = task.first_span * attention.partial_floats(unit.tokens());
+      attention.run_spans(unit, task, context.thread_scratch(thread), partials_of(unit) + offset);
+    }
+  });
+  if (partials == nullptr) return;
+  context.pool().run(std::ssize(plan.units), [&](int64_t i, int thread) {
+    const AttendUnit& unit = plan.units[static_cast<size_t>(i)];
+    if (unit.parts > 1) attention.finish(unit, context.thread_scratch(thread), partials_of(unit));
   });
 }
 

@@ -28,24 +28,21 @@ HWY_INLINE F32x16 exp_weights(const F32x16& x) {
   return lanes::make([&](size_t i) HWY_ATTR { return math::exp_weight(x.part[i]); });
 }
 
-HWY_INLINE float exp_weight(float x) { return hn::GetLane(math::exp_weight(hn::Set(lanes::Tag(), x))); }
-
-// Softmax of one row; `groups` groups of 16 positions, the last of which may be partly beyond `count`.
-HWY_INLINE void softmax_row(float* scores, const TileSoftmax& tile, float& max, float& sum) {
-  const int64_t groups = (tile.count + kLanes - 1) / kLanes;
-  for (int64_t i = tile.count; i < groups * kLanes; ++i) scores[i] = -kInfinity;
-  const F32x16 scale = lanes::set(tile.scale);
+// Softmax of one row of `count` positions.
+HWY_INLINE void softmax_row(float* scores, int64_t count, float factor, float& max, float& sum) {
+  const int64_t groups = (count + kLanes - 1) / kLanes;
+  for (int64_t i = count; i < groups * kLanes; ++i) scores[i] = -kInfinity;
+  const F32x16 scale = lanes::set(factor);
   F32x16 best = lanes::set(-kInfinity);
   for (int64_t g = 0; g < groups; ++g) {
-    const F32x16 s = lanes::mul(lanes::load(scores + g * kLanes), scale);
-    lanes::store(s, scores + g * kLanes);
-    best = lanes::max(best, s);
+    best = lanes::max(best, lanes::mul(lanes::load(scores + g * kLanes), scale));
   }
   max = lanes::reduce_max(best);
   const F32x16 m = lanes::set(max);
   F32x16 total = lanes::zero();
   for (int64_t g = 0; g < groups; ++g) {
-    const F32x16 weight = exp_weights(lanes::sub(lanes::load(scores + g * kLanes), m));
+    const F32x16 s = lanes::mul(lanes::load(scores + g * kLanes), scale);
+    const F32x16 weight = exp_weights(lanes::sub(s, m));
     lanes::store(weight, scores + g * kLanes);
     total = lanes::add(total, weight);
   }
@@ -56,38 +53,45 @@ HWY_INLINE void softmax_row(float* scores, const TileSoftmax& tile, float& max, 
 
 void tile_softmax(const TileSoftmax& tile) {
   for (int64_t q = 0; q < tile.queries; ++q) {
-    softmax_row(tile.scores + q * kTile, tile, tile.max[q], tile.sum[q]);
+    softmax_row(tile.scores + q * kTile, tile.counts[q], tile.scale, tile.out.max[q], tile.out.sum[q]);
   }
 }
 
-void tile_merge(const Partial& into, const Partial& next, int64_t queries, int64_t width) {
-  for (int64_t q = 0; q < queries; ++q) {
-    const float old = into.max[q];
-    const float add = next.max[q];
-    const float max = old > add ? old : add;
-    const float keep = exp_weight(old - max);
-    const float gain = exp_weight(add - max);
-    into.max[q] = max;
-    into.sum[q] = __builtin_fmaf(next.sum[q], gain, into.sum[q] * keep);
-    const F32x16 a = lanes::set(keep);
-    const F32x16 b = lanes::set(gain);
-    float* to = into.values + q * width;
-    const float* from = next.values + q * width;
-    for (int64_t d = 0; d < width; d += kLanes) {
-      lanes::store(lanes::fma(lanes::load(from + d), b, lanes::mul(lanes::load(to + d), a)), to + d);
-    }
+void tile_join(const SoftmaxState& into, const SoftmaxState& next, int64_t queries,
+               const MergeFactors& factors) {
+  const lanes::Tag tag;
+  for (int64_t q = 0; q < queries; q += static_cast<int64_t>(lanes::kWidth)) {
+    const auto present = hn::FirstN(tag, static_cast<size_t>(queries - q));
+    const auto old = hn::MaskedLoad(present, tag, into.max + q);
+    const auto add = hn::MaskedLoad(present, tag, next.max + q);
+    const auto max = hn::Max(old, add);
+    const auto keep = math::exp_weight(hn::Sub(old, max));
+    const auto gain = math::exp_weight(hn::Sub(add, max));
+    const auto kept = hn::Mul(hn::MaskedLoad(present, tag, into.sum + q), keep);
+    const auto sum = hn::MulAdd(hn::MaskedLoad(present, tag, next.sum + q), gain, kept);
+    hn::BlendedStore(max, present, tag, into.max + q);
+    hn::BlendedStore(sum, present, tag, into.sum + q);
+    hn::BlendedStore(keep, present, tag, factors.keep + q);
+    hn::BlendedStore(gain, present, tag, factors.gain + q);
   }
 }
 
-void tile_finish(const Partial& from, int64_t dim, float* out) {
-  const F32x16 factor = lanes::set(1.0F / from.sum[0]);
+void tile_blend(float* into, const float* next, int64_t width, float keep, float gain) {
+  const F32x16 a = lanes::set(keep);
+  const F32x16 b = lanes::set(gain);
+  for (int64_t d = 0; d < width; d += kLanes) {
+    lanes::store(lanes::fma(lanes::load(next + d), b, lanes::mul(lanes::load(into + d), a)), into + d);
+  }
+}
+
+void tile_finish(const float* values, float sum, int64_t dim, float* out) {
+  const F32x16 factor = lanes::set(1.0F / sum);
   int64_t d = 0;
   for (; d + kLanes <= dim; d += kLanes) {
-    lanes::store(lanes::mul(lanes::load(from.values + d), factor), out + d);
+    lanes::store(lanes::mul(lanes::load(values + d), factor), out + d);
   }
   if (d < dim) {
-    lanes::store_partial(lanes::mul(lanes::load(from.values + d), factor), out + d,
-                         static_cast<size_t>(dim - d));
+    lanes::store_partial(lanes::mul(lanes::load(values + d), factor), out + d, static_cast<size_t>(dim - d));
   }
 }
 
@@ -100,13 +104,14 @@ namespace kvern::state {
 namespace {
 
 constexpr auto kSoftmax = KVERN_TARGET_TABLE(tile_softmax);
-constexpr auto kMerge = KVERN_TARGET_TABLE(tile_merge);
+constexpr auto kJoin = KVERN_TARGET_TABLE(tile_join);
+constexpr auto kBlend = KVERN_TARGET_TABLE(tile_blend);
 constexpr auto kFinish = KVERN_TARGET_TABLE(tile_finish);
 
 }  // namespace
 
 TileKernels tile_kernels(compute::CpuTarget target) {
-  return {kSoftmax[target], kMerge[target], kFinish[target]};
+  return {kSoftmax[target], kJoin[target], kBlend[target], kFinish[target]};
 }
 
 }  // namespace kvern::state

@@ -11,38 +11,44 @@ namespace kvern::state {
 /// Positions of a tile. Tiles start at absolute multiples of it; a query's last tile ends at its own
 /// position.
 inline constexpr int64_t kTile = 64;
-/// Positions of a span: the tiles of a span are merged in order, then the spans in order. Spans are what a
-/// long row is divided into for several threads.
+/// Positions of a span: the tiles of a span are merged in order, then the spans in order. A long row is
+/// divided between threads at spans.
 inline constexpr int64_t kSpan = 512;
 
-/// Softmax numerators of `queries` rows of scores over the first `count` <= kTile positions of a tile, in
-/// place: s = dot * scale, max[q] = max s, weight = e^(s - max), sum[q] = sum of the weights in 16 lanes by
-/// position mod 16 (ascending) and the tree of lanes-inl.h. Weights beyond count are set to 0 up to a
-/// multiple of 16.
-struct TileSoftmax {
-  float* scores = nullptr;  ///< [queries, kTile]
-  int64_t queries = 0;
-  int64_t count = 0;
-  float scale = 1.0F;
-  float* max = nullptr;  ///< [queries]
-  float* sum = nullptr;  ///< [queries]
+/// One number for each query.
+struct SoftmaxState {
+  float* max = nullptr;  ///< largest score; -infinity before the first
+  float* sum = nullptr;  ///< of e^(score - max); 0 before the first
 };
 
-/// Partial attention of `queries` queries: running maximum, sum of weights, weighted values [queries, width].
-/// Empty: -infinity, 0, 0.
-struct Partial {
-  float* max = nullptr;
-  float* sum = nullptr;
-  float* values = nullptr;
+/// Softmax numerators of `queries` rows of dot products with the positions of a tile, in place:
+/// s = dot * scale, max = max s, weight = e^(s - max), sum = sum of the weights in 16 lanes by position mod
+/// 16 (ascending) and the tree of lanes-inl.h. Row q has counts[q] >= 1 positions; what follows them is not
+/// read, and is overwritten up to a multiple of 16.
+struct TileSoftmax {
+  float* scores = nullptr;  ///< [queries, kTile]
+  const int32_t* counts = nullptr;
+  int64_t queries = 0;
+  float scale = 1.0F;
+  SoftmaxState out;
+};
+
+/// How a part continues what came before: values = fma(next, gain, values * keep).
+struct MergeFactors {
+  float* keep = nullptr;
+  float* gain = nullptr;
 };
 
 struct TileKernels {
   void (*softmax)(const TileSoftmax& tile);
-  /// into = into followed by next: M' = max(M, m), a = e^(M - M'), b = e^(m - M'), L' = fma(l, b, L a),
-  /// O' = fma(o, b, O a). width is a multiple of 16.
-  void (*merge)(const Partial& into, const Partial& next, int64_t queries, int64_t width);
+  /// into := into followed by next: M' = max(M, m), keep = e^(M - M'), gain = e^(m - M'),
+  /// L' = fma(l, gain, L * keep).
+  void (*join)(const SoftmaxState& into, const SoftmaxState& next, int64_t queries,
+               const MergeFactors& factors);
+  /// One query of `width` values, a multiple of 16: into[d] = fma(next[d], gain, into[d] * keep).
+  void (*blend)(float* into, const float* next, int64_t width, float keep, float gain);
   /// One query: out[d] = values[d] * (1 / sum) for d < dim.
-  void (*finish)(const Partial& from, int64_t dim, float* out);
+  void (*finish)(const float* values, float sum, int64_t dim, float* out);
 };
 
 TileKernels tile_kernels(compute::CpuTarget target);

@@ -42,6 +42,9 @@ struct ScoreTask {
   int64_t dim = 0;
   float* scores = nullptr;
   int64_t score_stride = 0;
+  /// Plane 0 of what will be read next, as many bytes as this run; fetched into the cache meanwhile. May be
+  /// null.
+  const std::byte* next = nullptr;
 };
 
 /// Weighted sums of the vectors of a run: sums[q * padded(dim) + d] = fma(weights[q * weight_stride + i],
@@ -51,7 +54,8 @@ struct AccumulateTask {
   int64_t weight_stride = 0;
   int64_t count = 0;  ///< queries
   int64_t dim = 0;
-  float* sums = nullptr;  ///< [count, padded(dim)]
+  float* sums = nullptr;            ///< [count, padded(dim)]
+  const std::byte* next = nullptr;  ///< as ScoreTask::next
 };
 
 /// The functions of a codec for one instruction set. All are pure and thread-safe, give the same bits on

@@ -11,6 +11,7 @@
 
 #include "compute/kernels/half-inl.h"
 #include "compute/kernels/lanes-inl.h"
+#include "compute/kernels/sums-inl.h"
 #include "state/codec/codec.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -68,33 +69,114 @@ struct ElementCodec {
   }
 
   static void scores(const ScoreTask& task, const EncodedRun& keys) {
+    int64_t q = 0;
+    if constexpr (lanes::kSumBatch >= 16) {
+      for (; q + 4 <= task.count; q += 4) score_rows<4>(task, q, keys);
+    }
+    for (; q + 2 <= task.count; q += 2) score_rows<2>(task, q, keys);
+    if (q < task.count) score_rows<1>(task, q, keys);
+  }
+
+  static void accumulate(const AccumulateTask& task, const EncodedRun& values) {
+    int64_t q = 0;
+    if constexpr (lanes::kParts == 1) {
+      for (; q + 4 <= task.count; q += 4) accumulate_rows<4>(task, q, values);
+    }
+    for (; q + 2 <= task.count; q += 2) accumulate_rows<2>(task, q, values);
+    if (q < task.count) accumulate_rows<1>(task, q, values);
+  }
+
+ private:
+  // kRows queries from q on, with kSumBatch / kRows keys at a time.
+  template <int kRows>
+  static HWY_INLINE void score_rows(const ScoreTask& task, int64_t q, const EncodedRun& keys) {
+    constexpr int kKeys = lanes::kSumBatch / kRows;
     const int64_t width = padded(task.dim);
-    for (int64_t i = 0; i < keys.count; ++i) {
-      const std::byte* key = keys.planes[0] + i * width * Element::kBytes;
-      for (int64_t q = 0; q < task.count; ++q) {
+    const int64_t record = width * Element::kBytes;
+    const float* queries = task.queries + q * width;
+    float* scores = task.scores + q * task.score_stride;
+    int64_t i = 0;
+    for (; i + kKeys <= keys.count; i += kKeys) {
+      F32x16 sums[kRows * kKeys];
+#pragma GCC unroll 16
+      for (F32x16& sum : sums) sum = lanes::zero();
+      const std::byte* key = keys.planes[0] + i * record;
+      fetch(task.next == nullptr ? nullptr : task.next + i * record, kKeys * record);
+      for (int64_t d = 0; d < width; d += kLanes) {
+        F32x16 k[kKeys];
+#pragma GCC unroll 16
+        for (int j = 0; j < kKeys; ++j) k[j] = Element::load(key + j * record + d * Element::kBytes);
+#pragma GCC unroll 16
+        for (int r = 0; r < kRows; ++r) {
+          const F32x16 query = lanes::load(queries + r * width + d);
+#pragma GCC unroll 16
+          for (int j = 0; j < kKeys; ++j) sums[r * kKeys + j] = lanes::fma(query, k[j], sums[r * kKeys + j]);
+        }
+      }
+      lanes::store_sums<kRows>(sums, scores + i, task.score_stride);
+    }
+    for (; i < keys.count; ++i) {
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
         F32x16 sum = lanes::zero();
         for (int64_t d = 0; d < width; d += kLanes) {
-          sum = lanes::fma(lanes::load(task.queries + q * width + d),
-                           Element::load(key + d * Element::kBytes), sum);
+          const F32x16 k = Element::load(keys.planes[0] + i * record + d * Element::kBytes);
+          sum = lanes::fma(lanes::load(queries + r * width + d), k, sum);
         }
-        task.scores[q * task.score_stride + i] = lanes::reduce_sum(sum);
+        scores[r * task.score_stride + i] = lanes::reduce_sum(sum);
       }
     }
   }
 
-  static void accumulate(const AccumulateTask& task, const EncodedRun& values) {
+  // kRows queries from q on, all dimensions.
+  template <int kRows>
+  static HWY_INLINE void accumulate_rows(const AccumulateTask& task, int64_t q, const EncodedRun& values) {
+    constexpr int kWide = lanes::kParts == 1 ? 4 : 2;
     const int64_t width = padded(task.dim);
-    for (int64_t d = 0; d < width; d += kLanes) {
-      for (int64_t q = 0; q < task.count; ++q) {
-        float* out = task.sums + q * width + d;
-        F32x16 sum = lanes::load(out);
-        for (int64_t i = 0; i < values.count; ++i) {
-          const F32x16 value = Element::load(values.planes[0] + (i * width + d) * Element::kBytes);
-          sum = lanes::fma(lanes::set(task.weights[q * task.weight_stride + i]), value, sum);
-        }
-        lanes::store(sum, out);
+    int64_t d = 0;
+    for (; d + kWide * kLanes <= width; d += kWide * kLanes)
+      accumulate_tile<kRows, kWide>(task, q, d, values);
+    for (; d < width; d += kLanes) accumulate_tile<kRows, 1>(task, q, d, values);
+  }
+
+  // kRows queries from q on, kWide groups of 16 dimensions from d on.
+  template <int kRows, int kWide>
+  static HWY_INLINE void accumulate_tile(const AccumulateTask& task, int64_t q, int64_t d,
+                                         const EncodedRun& values) {
+    const int64_t width = padded(task.dim);
+    const int64_t record = width * Element::kBytes;
+    float* out = task.sums + q * width + d;
+    F32x16 sums[kRows * kWide];
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+      for (int w = 0; w < kWide; ++w) sums[r * kWide + w] = lanes::load(out + r * width + w * kLanes);
+    }
+    const std::byte* value = values.planes[0] + d * Element::kBytes;
+    const float* weights = task.weights + q * task.weight_stride;
+    for (int64_t i = 0; i < values.count; ++i) {
+      fetch(task.next == nullptr ? nullptr : task.next + i * record + d * Element::kBytes,
+            kWide * kLanes * Element::kBytes);
+      F32x16 v[kWide];
+#pragma GCC unroll 16
+      for (int w = 0; w < kWide; ++w) v[w] = Element::load(value + i * record + w * kLanes * Element::kBytes);
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        const F32x16 weight = lanes::set(weights[r * task.weight_stride + i]);
+#pragma GCC unroll 16
+        for (int w = 0; w < kWide; ++w) sums[r * kWide + w] = lanes::fma(weight, v[w], sums[r * kWide + w]);
       }
     }
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+      for (int w = 0; w < kWide; ++w) lanes::store(sums[r * kWide + w], out + r * width + w * kLanes);
+    }
+  }
+
+  static HWY_INLINE void fetch(const std::byte* p, int64_t bytes) {
+    if (p == nullptr) return;
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i);
   }
 };
 
