@@ -1,0 +1,151 @@
+// kvern bench: the speed of a model on this machine, and how near that is to what the machine can do.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/model_options.h"
+#include "cli/output.h"
+#include "compute/probe/machine_probe.h"
+#include "engine/measure/measure.h"
+
+namespace kvern::cli {
+namespace {
+
+struct BenchFlags {
+  ModelFlags model;
+  std::vector<std::string> tests = {"prefill:512", "prefill:2048", "decode:0", "decode:2048", "decode:8192",
+                                    "batch:1",     "batch:4",      "batch:8",  "batch:16",    "first"};
+  engine::MeasureOptions options;
+  bool json = false;
+};
+
+/// The ceiling that a test runs against: bytes for steps, operations for prompts.
+struct Share {
+  double of_ceiling = 0;
+  std::string text;
+};
+
+bool is_block_quantized(compute::DType type) {
+  return type != compute::DType::kF32 && type != compute::DType::kF16 && type != compute::DType::kBF16;
+}
+
+Share share_of(const engine::Measurement& result, const compute::MachineCeilings& ceilings,
+               bool int8_weights) {
+  const double seconds = result.median_seconds();
+  if (result.test.kind != engine::MeasureKind::kPrefill) {
+    const double rate = result.bytes / seconds;
+    const double share = rate / ceilings.read_bytes_per_second;
+    return {share, fmt::format("{:.1f} GB/s, {:.0f} % of read", rate / 1e9, share * 100)};
+  }
+  const double peak = int8_weights ? ceilings.int8_ops_per_second : ceilings.f32_ops_per_second;
+  const double rate = result.operations / seconds;
+  return {rate / peak, fmt::format("{:.0f} GOPS, {:.0f} % of {}", rate / 1e9, rate / peak * 100,
+                                   int8_weights ? "int8" : "f32")};
+}
+
+/// Load-to-first-token: opens the model anew and answers a prompt of 8.
+Result<double> first_token_seconds(Environment& environment, const BenchFlags& flags) {
+  const auto start = environment.clock.now();
+  KVERN_TRY(const std::unique_ptr<engine::Engine> engine,
+            engine::Engine::open(environment.files, flags.model.engine));
+  const std::vector<int32_t> prompt = {1, 2, 3, 4, 5, 6, 7, 8};
+  const engine::Engine::RowTokens work{.row = engine->kv().add_row(), .tokens = prompt};
+  KVERN_TRY([[maybe_unused]] const auto logits, engine->forward({&work, 1}));
+  return std::chrono::duration<double>(environment.clock.now() - start).count();
+}
+
+json::object measurement_json(const engine::Measurement& result, const Share& share) {
+  return {{"test", engine::to_string(result.test)},
+          {"seconds", json::array(result.seconds.begin(), result.seconds.end())},
+          {"median_seconds", result.median_seconds()},
+          {"tokens_per_second", result.tokens_per_second()},
+          {"bytes", result.bytes},
+          {"operations", result.operations},
+          {"share_of_ceiling", share.of_ceiling}};
+}
+
+Result<ExitCode> run(Environment& environment, const BenchFlags& flags) {
+  std::vector<engine::MeasureTest> tests;
+  bool first = false;
+  for (const std::string& name : flags.tests) {
+    if (name == "first") {
+      first = true;
+      continue;
+    }
+    KVERN_TRY(const engine::MeasureTest test, engine::parse_measure_test(name));
+    tests.push_back(test);
+  }
+  KVERN_TRY(const std::unique_ptr<engine::Engine> engine, open_engine(environment, flags.model));
+  const bool int8_weights = is_block_quantized(engine->model().opened().weights.output.type);
+  ProgressLine progress;
+  progress.show("measuring the machine");
+  const compute::MachineCeilings ceilings = compute::probe_machine(engine->compute());
+  progress.clear();
+  json::object report{{"model", flags.model.engine.model_path},
+                      {"threads", engine->options().threads},
+                      {"kv_type", engine->options().kv_type},
+                      {"cpu_target", compute::to_string(engine->compute().target())},
+                      {"read_bytes_per_second", ceilings.read_bytes_per_second},
+                      {"int8_ops_per_second", ceilings.int8_ops_per_second},
+                      {"f32_ops_per_second", ceilings.f32_ops_per_second}};
+  if (!flags.json) {
+    KVERN_TRY_STATUS(write_stdout(fmt::format(
+        "{}, {} threads, {}, KV {}\nceilings: read {:.1f} GB/s ({} streams a thread), int8 {:.0f} GOPS, f32 "
+        "{:.0f} GFLOPS\n\n{:<14} {:>12} {:>12}  {}\n",
+        flags.model.engine.model_path, engine->options().threads,
+        compute::to_string(engine->compute().target()), engine->options().kv_type,
+        ceilings.read_bytes_per_second / 1e9, ceilings.read_streams, ceilings.int8_ops_per_second / 1e9,
+        ceilings.f32_ops_per_second / 1e9, "test", "tokens/s", "median ms", "share of the ceiling")));
+  }
+  json::array results;
+  for (const engine::MeasureTest& test : tests) {
+    if (environment.interrupted) return ExitCode::kInterrupted;
+    progress.show(engine::to_string(test));
+    KVERN_TRY(const engine::Measurement result, engine::measure(*engine, test, flags.options));
+    progress.clear();
+    const Share share = share_of(result, ceilings, int8_weights);
+    results.push_back(measurement_json(result, share));
+    if (!flags.json) {
+      KVERN_TRY_STATUS(
+          write_stdout(fmt::format("{:<14} {:>12.2f} {:>12.2f}  {}\n", engine::to_string(test),
+                                   result.tokens_per_second(), result.median_seconds() * 1e3, share.text)));
+    }
+  }
+  report["results"] = std::move(results);
+  if (first) {
+    KVERN_TRY(const double seconds, first_token_seconds(environment, flags));
+    report["load_to_first_token_seconds"] = seconds;
+    if (!flags.json)
+      KVERN_TRY_STATUS(write_stdout(
+          fmt::format("{:<14} {:>12} {:>12.2f}  load and a prompt of 8\n", "first", "", seconds * 1e3)));
+  }
+  if (flags.json) KVERN_TRY_STATUS(write_json(report));
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Command& chosen) {
+  auto flags = std::make_shared<BenchFlags>();
+  CLI::App& command =
+      *app.add_subcommand("bench", "Measure speed, also as a share of what the machine can do");
+  add_model_flags(command, flags->model, ModelArgument::kPositional);
+  command
+      .add_option("--tests", flags->tests,
+                  "prefill:TOKENS, decode:CONTEXT, batch:ROWS, first (load to first token)")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->type_name("LIST");
+  command.add_option("--reps", flags->options.repetitions, "Repetitions; medians are reported")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command.add_option("--steps", flags->options.steps, "Steps in a repetition of decode and batch")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  command.add_flag("--json", flags->json, "One JSON object");
+  command.footer("Example:\n  kvern bench model.gguf --tests prefill:512,decode:0,batch:8 --reps 7");
+  command.callback(
+      [flags, &chosen] { chosen = [flags](Environment& environment) { return run(environment, *flags); }; });
+}
+
+}  // namespace kvern::cli

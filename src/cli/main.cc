@@ -1,0 +1,68 @@
+// kvern: the command line. One file a command; this one only parses and dispatches.
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <new>
+
+#include <CLI/CLI.hpp>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/environment.h"
+#include "cli/signals.h"
+#include "cli/version.h"
+
+namespace kvern::cli {
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  kvern generate -m model.gguf -p \"Once upon a time\" -n 64\n"
+    "  kvern run model.gguf\n"
+    "  kvern inspect model.gguf\n"
+    "  kvern bench model.gguf\n"
+    "\n"
+    "Exit codes: 0 done; 1 the work failed (input/output, memory); 2 bad flag, value or file;\n"
+    "130 interrupted before anything was produced.";
+
+int run(int argc, char** argv) {
+  ignore_broken_pipes();
+  const std::unique_ptr<Files> files = make_posix_files();
+  const std::unique_ptr<Clock> clock = make_system_clock();
+  const std::unique_ptr<LogSink> log = make_stderr_log(LogLevel::kWarning);
+  Environment environment{*files, *clock, *log, install_interrupt_flag()};
+
+  CLI::App app{"kvern: a language model engine that keeps the state of a generation exact"};
+  app.name("kvern");
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  app.set_version_flag("--version", [] { return version_text(); }, "Commit and CPU targets of this build");
+  app.get_formatter()->column_width(34);
+  Command chosen;
+  register_commands(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const bool asked_for_help = error.get_exit_code() == 0;
+    app.exit(error);
+    return static_cast<int>(asked_for_help ? ExitCode::kOk : ExitCode::kBadInput);
+  }
+  const Result<ExitCode> result = chosen(environment);
+  return static_cast<int>(result ? *result : report(result.error()));
+}
+
+}  // namespace
+}  // namespace kvern::cli
+
+int main(int argc, char** argv) {
+  try {
+    return kvern::cli::run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("kvern: out of memory\n", stderr);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "kvern: %s\n", error.what());
+  }
+  return 1;
+}

@@ -1,0 +1,98 @@
+#include "cli/model_options.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/output.h"
+#include "cli/signals.h"
+
+namespace kvern::cli {
+namespace {
+
+constexpr uint64_t kMaxIdFileBytes = uint64_t{64} << 20;
+constexpr int kMaxThreads = 1024;
+constexpr int64_t kMaxTokens = int64_t{1} << 24;
+
+bool is_separator(char c) {
+  return c == ',' || c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == '[' || c == ']';
+}
+
+bool looks_like_ids(const std::string& text) {
+  return std::ranges::all_of(text, [](char c) { return is_separator(c) || (c >= '0' && c <= '9'); });
+}
+
+}  // namespace
+
+void add_model_flags(CLI::App& command, ModelFlags& flags, ModelArgument how) {
+  engine::EngineOptions& engine = flags.engine;
+  const char* name = how == ModelArgument::kFlag ? "-m,--model" : "model";
+  command.add_option(name, engine.model_path, "Model: a .gguf file or a Hugging Face folder")
+      ->required()
+      ->type_name("MODEL");
+  command.add_option("-t,--threads", engine.threads, "Threads; 0 = one for each core")
+      ->check(CLI::Range(0, kMaxThreads))
+      ->type_name("N");
+  command
+      .add_option("-c,--ctx,--ctx-size", engine.context_tokens,
+                  "Longest row in tokens; 0 = what the model was made for")
+      ->check(CLI::Range(int64_t{0}, kMaxTokens))
+      ->type_name("N");
+  command
+      .add_option("--chunk,--ubatch-size", engine.chunk_tokens,
+                  "Prompt tokens in one step; never changes a result")
+      ->check(CLI::Range(int64_t{1}, kMaxTokens))
+      ->capture_default_str()
+      ->type_name("N");
+  command
+      .add_option("--kv-type,--cache-type", engine.kv_type, "How keys and values are kept: f32, f16 or bf16")
+      ->capture_default_str()
+      ->type_name("TYPE");
+  command
+      .add_option("--cpu-target", engine.cpu_target,
+                  "Instruction set: auto, avx2, avx512, avx512-vnni or neon")
+      ->capture_default_str()
+      ->type_name("NAME");
+}
+
+Result<std::unique_ptr<engine::Engine>> open_engine(Environment& environment, const ModelFlags& flags) {
+  ProgressLine progress;
+  progress.show("loading " + flags.engine.model_path);
+  install_bus_error_message(flags.engine.model_path);
+  return engine::Engine::open(environment.files, flags.engine);
+}
+
+Result<std::vector<int32_t>> parse_ids(Files& files, const std::string& text) {
+  std::string list = text;
+  if (!looks_like_ids(text)) {
+    KVERN_TRY(list, read_file(files, text, kMaxIdFileBytes));
+    if (!looks_like_ids(list)) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "holds something other than token ids separated by commas or spaces", text);
+    }
+  }
+  std::vector<int32_t> ids;
+  for (const char *at = list.data(), *end = at + list.size(); at != end;) {
+    if (is_separator(*at)) {
+      ++at;
+      continue;
+    }
+    int32_t id = 0;
+    const auto [next, error] = std::from_chars(at, end, id);
+    if (error != std::errc{}) return fail(ErrorCode::kInvalidArgument, "a token id is too large", "--ids");
+    ids.push_back(id);
+    at = next;
+  }
+  if (ids.empty()) return fail(ErrorCode::kInvalidArgument, "no token ids given", "--ids");
+  return ids;
+}
+
+Result<const text::Tokenizer*> require_tokenizer(const engine::Engine& engine) {
+  if (engine.tokenizer() != nullptr) return engine.tokenizer();
+  return fail(ErrorCode::kInvalidArgument, "this model has no tokenizer; give the prompt as --ids",
+              engine.options().model_path);
+}
+
+}  // namespace kvern::cli

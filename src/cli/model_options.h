@@ -1,0 +1,36 @@
+// Flags that every command with a model shares.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/environment.h"
+#include "engine/load/engine.h"
+
+namespace CLI {
+class App;
+}
+
+namespace kvern::cli {
+
+struct ModelFlags {
+  engine::EngineOptions engine;
+};
+
+enum class ModelArgument { kFlag, kPositional };
+
+/// -m/--model (or MODEL), --threads, --chunk, --ctx, --kv-type, --cpu-target. `flags` outlives the parsing.
+void add_model_flags(CLI::App& command, ModelFlags& flags, ModelArgument how);
+
+/// Opens the model with a progress line; installs the message for a model file that is cut while mapped.
+Result<std::unique_ptr<engine::Engine>> open_engine(Environment& environment, const ModelFlags& flags);
+
+/// Token ids "1,403,407" (commas, spaces or newlines), or the content of a file of that form when `text`
+/// names one.
+Result<std::vector<int32_t>> parse_ids(Files& files, const std::string& text);
+
+/// The tokenizer, or an error that says what can be used instead.
+Result<const text::Tokenizer*> require_tokenizer(const engine::Engine& engine);
+
+}  // namespace kvern::cli

@@ -1,0 +1,154 @@
+// kvern run: a conversation at the terminal.
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/generation_flags.h"
+#include "cli/model_options.h"
+#include "cli/output.h"
+#include "engine/chat/chat_prompt.h"
+#include "engine/request/session.h"
+
+namespace kvern::cli {
+namespace {
+
+constexpr std::string_view kHelp =
+    "Type a message and press Enter. Commands:\n"
+    "  /reset   forget the conversation\n"
+    "  /help    this text\n"
+    "  /bye     leave (as does Ctrl-D)\n"
+    "Ctrl-C stops the answer that is being written; a second Ctrl-C leaves.\n";
+
+struct RunFlags {
+  ModelFlags model;
+  GenerationFlags generation;
+  std::string system;
+};
+
+/// The state of one interactive run.
+class Conversation {
+ public:
+  Conversation(Environment& environment, engine::Engine& engine, const RunFlags& flags)
+      : environment_(environment), engine_(engine), flags_(flags), session_(engine) {
+    reset();
+  }
+
+  void reset() {
+    chat_.clear();
+    plain_text_.clear();
+    if (!flags_.system.empty()) chat_.add("system", flags_.system);
+  }
+
+  /// Answers one message on stdout.
+  Status answer(const std::string& message) {
+    engine::GenerateRequest request;
+    KVERN_TRY(request.prompt, prompt_for(message));
+    flags_.generation.apply(request, SamplingDefault::kRandom);
+    ProgressLine progress;
+    Status written = Ok{};
+    engine::GenerateEvents events;
+    events.is_cancelled = [&] { return environment_.interrupted.load() || !written; };
+    events.on_prefill = [&](int64_t done, int64_t total) {
+      progress.show(fmt::format("prompt {} / {} tokens", done, total));
+    };
+    events.on_text = [&](std::string_view text) {
+      progress.clear();
+      if (written) written = write_stdout(text);
+    };
+    auto result = session_.generate(request, events);
+    progress.clear();
+    environment_.interrupted = false;
+    if (!result) return std::unexpected(std::move(result).error());
+    KVERN_TRY_STATUS(written);
+    KVERN_TRY_STATUS(write_stdout("\n"));
+    if (stderr_is_terminal()) print_speeds(*result, 0);
+    remember(message, result->text);
+    return Ok{};
+  }
+
+ private:
+  bool has_template() const { return engine_.chat_template().has_value(); }
+
+  Result<std::vector<int32_t>> prompt_for(const std::string& message) const {
+    if (!has_template()) {
+      KVERN_TRY(const text::Tokenizer* tokenizer, require_tokenizer(engine_));
+      return tokenizer->encode(plain_text_ + message, {.add_special = true, .parse_special = true});
+    }
+    engine::ChatPrompt next = chat_;
+    next.add("user", message);
+    return next.encode(engine_, environment_.clock);
+  }
+
+  void remember(const std::string& message, const std::string& reply) {
+    chat_.add("user", message);
+    chat_.add("assistant", reply);
+    plain_text_ += message + reply + "\n";
+  }
+
+  Environment& environment_;
+  engine::Engine& engine_;
+  const RunFlags& flags_;
+  engine::Session session_;
+  engine::ChatPrompt chat_;
+  std::string plain_text_;
+};
+
+enum class LineKind { kMessage, kHandled, kLeave };
+
+Result<LineKind> handle_command(const std::string& line, Conversation& conversation) {
+  if (line.empty()) return LineKind::kHandled;
+  if (line.front() != '/') return LineKind::kMessage;
+  if (line == "/bye" || line == "/exit" || line == "/quit") return LineKind::kLeave;
+  if (line == "/reset") {
+    conversation.reset();
+  } else {
+    KVERN_TRY_STATUS(write_stdout(kHelp));
+  }
+  return LineKind::kHandled;
+}
+
+Result<ExitCode> run(Environment& environment, const RunFlags& flags) {
+  KVERN_TRY(const std::unique_ptr<engine::Engine> engine, open_engine(environment, flags.model));
+  Conversation conversation(environment, *engine, flags);
+  const bool talk = stdout_is_terminal();
+  if (talk) {
+    fmt::print(
+        stderr, "{}; /help lists the commands.\n",
+        engine->chat_template() ? "Chatting" : "This model has no chat template: it continues what you type");
+  }
+  std::string line;
+  for (;;) {
+    if (talk) KVERN_TRY_STATUS(write_stdout("> "));
+    if (!std::getline(std::cin, line)) {
+      // Ctrl-C at the prompt leaves, like the end of the input.
+      if (talk) KVERN_TRY_STATUS(write_stdout("\n"));
+      return ExitCode::kOk;
+    }
+    KVERN_TRY(const LineKind kind, handle_command(line, conversation));
+    if (kind == LineKind::kLeave) return ExitCode::kOk;
+    if (kind == LineKind::kHandled) continue;
+    // One message that cannot be answered (too long, say) does not end the conversation.
+    if (const Status answered = conversation.answer(line); !answered) {
+      if (!talk) return std::unexpected(answered.error());
+      report(answered.error());
+    }
+  }
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Command& chosen) {
+  auto flags = std::make_shared<RunFlags>();
+  flags->generation.max_new_tokens = 1024;
+  CLI::App& command = *app.add_subcommand("run", "Talk with a model at the terminal");
+  add_model_flags(command, flags->model, ModelArgument::kPositional);
+  command.add_option("--system,--system-prompt", flags->system, "The system message")->type_name("TEXT");
+  add_generation_flags(command, flags->generation);
+  command.footer("Example:\n  kvern run model.gguf --system \"You are brief.\"");
+  command.callback(
+      [flags, &chosen] { chosen = [flags](Environment& environment) { return run(environment, *flags); }; });
+}
+
+}  // namespace kvern::cli

@@ -1,0 +1,49 @@
+#include "cli/signals.h"
+
+#include <csignal>
+#include <cstring>
+
+#include <unistd.h>
+
+namespace kvern::cli {
+namespace {
+
+// Handlers reach static storage only.
+std::atomic<bool> interrupt_flag{false};
+char bus_error_text[1024];
+
+void on_interrupt(int signal_number) {
+  if (interrupt_flag.exchange(true)) {
+    std::signal(signal_number, SIG_DFL);
+    std::raise(signal_number);
+  }
+}
+
+void on_bus_error(int) {
+  [[maybe_unused]] const ssize_t written =
+      ::write(STDERR_FILENO, bus_error_text, std::strlen(bus_error_text));
+  ::_exit(1);
+}
+
+}  // namespace
+
+std::atomic<bool>& install_interrupt_flag() {
+  struct sigaction action{};
+  action.sa_handler = on_interrupt;  // no SA_RESTART: a blocking read at the prompt returns
+  sigaction(SIGINT, &action, nullptr);
+  return interrupt_flag;
+}
+
+void install_bus_error_message(const std::string& mapped_path) {
+  const std::string text =
+      "kvern: " + mapped_path +
+      ": the file became shorter or unreadable while it was in use; restore it and start again\n";
+  std::strncpy(bus_error_text, text.c_str(), sizeof(bus_error_text) - 1);
+  struct sigaction action{};
+  action.sa_handler = on_bus_error;
+  sigaction(SIGBUS, &action, nullptr);
+}
+
+void ignore_broken_pipes() { std::signal(SIGPIPE, SIG_IGN); }
+
+}  // namespace kvern::cli

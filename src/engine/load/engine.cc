@@ -1,0 +1,106 @@
+#include "engine/load/engine.h"
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "engine/load/text_parts.h"
+#include "state/codec/registry.h"
+
+namespace kvern::engine {
+namespace {
+
+/// The options with every 0 and default replaced by what it stands for in this model.
+Result<EngineOptions> resolve(const EngineOptions& asked, const model::ModelConfig& config) {
+  EngineOptions options = asked;
+  if (options.threads == 0) options.threads = default_threads();
+  const int64_t longest = model::exact_context_without_window(config);
+  if (options.context_tokens == 0) options.context_tokens = longest;
+  if (options.context_tokens > longest && longest < config.context) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("a context of {} needs the model's sliding window of {} tokens, which is not "
+                            "supported; use --ctx {} or less",
+                            options.context_tokens, longest, longest),
+                options.model_path);
+  }
+  return options;
+}
+
+}  // namespace
+
+int default_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+
+Result<std::unique_ptr<Engine>> Engine::open(Files& files, const EngineOptions& options) {
+  KVERN_TRY(const compute::CpuTarget target, compute::parse_target(options.cpu_target));
+  KVERN_TRY(const state::CodecId codec, state::parse_codec(options.kv_type));
+  std::unique_ptr<Engine> engine(new Engine);
+  KVERN_TRY(engine->model_, model::Model::open(files, options.model_path, options.context_tokens));
+  KVERN_TRY(engine->options_, resolve(options, engine->model_->config()));
+  KVERN_TRY(TextParts text, load_text_parts(files, engine->model_->opened()));
+  engine->tokenizer_ = std::move(text.tokenizer);
+  engine->chat_template_ = std::move(text.chat_template);
+  engine->end_tokens_ = engine->model_->config().end_tokens;
+  if (engine->tokenizer_) {
+    const std::vector<int32_t>& more = engine->tokenizer_->end_of_generation();
+    engine->end_tokens_.insert(engine->end_tokens_.end(), more.begin(), more.end());
+  }
+  std::ranges::sort(engine->end_tokens_);
+  engine->compute_ = std::make_unique<compute::Context>(target, engine->options_.threads);
+  KVERN_TRY(engine->kv_,
+            state::KvCache::create(engine->model_->kv_spec(), {.k_codec = codec, .v_codec = codec}));
+  return engine;
+}
+
+Status Engine::check_tokens(std::span<const int32_t> tokens) const {
+  const int64_t vocabulary = model_->config().vocab;
+  for (const int32_t token : tokens) {
+    if (token < 0 || token >= vocabulary) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("token {} is outside of the vocabulary of {}", token, vocabulary));
+    }
+  }
+  return Ok{};
+}
+
+Status Engine::run_step(std::span<const RowTokens> rows, std::span<const int64_t> wanted) {
+  std::vector<state::RowAppend> appends;
+  step_tokens_.clear();
+  for (const RowTokens& row : rows) {
+    KVERN_TRY_STATUS(check_tokens(row.tokens));
+    KVERN_TRY(const int64_t length, kv_->length(row.row));
+    const auto count = static_cast<int64_t>(row.tokens.size());
+    if (length + count > options_.context_tokens) {
+      return fail(
+          ErrorCode::kInvalidArgument,
+          fmt::format("{} tokens do not fit the context of {}", length + count, options_.context_tokens),
+          "row");
+    }
+    appends.push_back({.row = row.row, .tokens = count});
+    step_tokens_.insert(step_tokens_.end(), row.tokens.begin(), row.tokens.end());
+  }
+  // A weight file that shrank would be read as zeros up to a page's end, and fault behind it.
+  KVERN_TRY_STATUS(model_->opened().source->check_unchanged());
+  KVERN_TRY(state::Step step, kv_->begin(appends));
+  logits_.resize(wanted.size() * static_cast<size_t>(model_->config().vocab));
+  model_->graph().forward(*compute_, *kv_, {.step = step, .tokens = step_tokens_, .logit_tokens = wanted},
+                          logits_.data());
+  kv_->commit(std::move(step));
+  return Ok{};
+}
+
+Result<std::span<float>> Engine::forward(std::span<const RowTokens> rows) {
+  std::vector<int64_t> wanted;
+  int64_t offset = 0;
+  for (const RowTokens& row : rows) {
+    const auto count = static_cast<int64_t>(row.tokens.size());
+    for (int64_t i = row.want_all_logits ? 0 : count - 1; i < count; ++i) wanted.push_back(offset + i);
+    offset += count;
+  }
+  KVERN_TRY_STATUS(run_step(rows, wanted));
+  return std::span(logits_);
+}
+
+Status Engine::prefill(std::span<const RowTokens> rows) { return run_step(rows, {}); }
+
+}  // namespace kvern::engine

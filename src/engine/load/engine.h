@@ -1,0 +1,81 @@
+// A loaded model with what is needed to run it: weights, graph, tokenizer, template, threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "base/result.h"
+#include "compute/context.h"
+#include "model/model.h"
+#include "state/sequence/kv_cache.h"
+#include "text/tokenizer.h"
+
+namespace kvern::engine {
+
+struct EngineOptions {
+  std::string model_path;           ///< a .gguf file or a Hugging Face folder
+  std::string cpu_target = "auto";  ///< a name of compute::CpuTarget
+  int threads = 0;                  ///< 0: as many as the machine has cores
+  int64_t context_tokens = 0;       ///< longest row; 0: what the model was made for
+  int64_t chunk_tokens = 512;       ///< most prompt tokens in one step; never changes a result
+  std::string kv_type = "f16";      ///< a codec of state/codec/registry.h
+};
+
+/// Cores that this process may use.
+int default_threads();
+
+/// One thread drives an engine; several engines of a process are independent. Rows and results never depend
+/// on the options other than model, KV type and, for some kinds of rope scaling, the context.
+class Engine {
+ public:
+  /// Opens and validates everything; touches no weight. Errors name the file and what in it is wrong.
+  static Result<std::unique_ptr<Engine>> open(Files& files, const EngineOptions& options);
+
+  const model::Model& model() const { return *model_; }
+  /// Null when the file has none (a test model, say): ids are then all there is.
+  const text::Tokenizer* tokenizer() const { return tokenizer_.get(); }
+  /// The model's chat template in Jinja, if it has one.
+  const std::optional<std::string>& chat_template() const { return chat_template_; }
+  /// All tokens that end a generation: of the tokenizer and of the model's configuration.
+  const std::vector<int32_t>& end_tokens() const { return end_tokens_; }
+
+  const EngineOptions& options() const { return options_; }
+  int64_t context_tokens() const { return options_.context_tokens; }
+  compute::Context& compute() { return *compute_; }
+  state::KvCache& kv() { return *kv_; }
+
+  /// The tokens of one row in a step, and which of the step's logits are wanted.
+  struct RowTokens {
+    state::RowId row;
+    std::span<const int32_t> tokens;
+    bool want_all_logits = false;  ///< else those of the last token
+  };
+  /// One ragged step: appends the tokens to their rows and computes the wanted logits [wanted, vocab], in the
+  /// order of the rows. On an error every row is as it was.
+  Result<std::span<float>> forward(std::span<const RowTokens> rows);
+  /// kInvalidArgument for a token outside of the vocabulary.
+  Status check_tokens(std::span<const int32_t> tokens) const;
+  /// As forward, for prompt chunks whose logits nobody reads.
+  Status prefill(std::span<const RowTokens> rows);
+
+ private:
+  Engine() = default;
+  Status run_step(std::span<const RowTokens> rows, std::span<const int64_t> wanted);
+
+  EngineOptions options_;
+  std::unique_ptr<model::Model> model_;
+  std::unique_ptr<text::Tokenizer> tokenizer_;
+  std::vector<int32_t> end_tokens_;
+  std::unique_ptr<compute::Context> compute_;
+  std::unique_ptr<state::KvCache> kv_;
+  std::optional<std::string> chat_template_;
+  std::vector<int32_t> step_tokens_;
+  std::vector<float> logits_;  // of the last forward()
+};
+
+}  // namespace kvern::engine
