@@ -33,13 +33,19 @@ size_t space_at_start(std::string_view text) {
 
 }  // namespace
 
+bool SpecialParsing::covers(Range literal) const {
+  return enabled && std::ranges::none_of(plain, [&](const Range& stretch) {
+           return stretch.begin < literal.end && literal.begin < stretch.end;
+         });
+}
+
 void AddedTokenMatcher::add(const AddedToken& token, std::string_view literal) {
   if (literal.empty()) return;
   trie_.insert(literal, static_cast<int32_t>(tokens_.size()));
   tokens_.push_back(token);
 }
 
-std::vector<Segment> AddedTokenMatcher::split(std::string_view text, bool parse_special) const {
+std::vector<Segment> AddedTokenMatcher::split(std::string_view text, const SpecialParsing& parsing) const {
   std::vector<Segment> segments;
   size_t done = 0;
   if (!trie_.empty()) {
@@ -52,7 +58,7 @@ std::vector<Segment> AddedTokenMatcher::split(std::string_view text, bool parse_
       Range range{at, at + match->length};
       at = range.end;
       const AddedToken& token = tokens_[static_cast<size_t>(match->value)];
-      if (token.special && !parse_special) continue;
+      if (token.special && !parsing.covers(range)) continue;
       if (token.single_word && touches_word(text, range)) continue;
       if (token.lstrip) range.begin = std::max(done, without_space_at_end(text.substr(0, range.begin)));
       if (token.rstrip) range.end += space_at_start(text.substr(range.end));

@@ -2,11 +2,12 @@
 // AddedVocabulary does.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "text/regex.h"
+#include "text/range.h"
 #include "text/token.h"
 #include "text/trie.h"
 
@@ -28,6 +29,14 @@ struct Segment {
   TokenId token = -1;  ///< -1: text.
 };
 
+/// Which literals of special tokens become these tokens.
+struct SpecialParsing {
+  bool enabled = false;
+  std::span<const Range> plain;  ///< Stretches of the text in which they never do; in order.
+
+  bool covers(Range literal) const;
+};
+
 /// Finds a set of added tokens. At each place the longest literal wins (leftmost-longest). Immutable once
 /// filled.
 class AddedTokenMatcher {
@@ -36,10 +45,10 @@ class AddedTokenMatcher {
   void add(const AddedToken& token, std::string_view literal);
   bool empty() const { return tokens_.empty(); }
 
-  /// Covers `text` in order; text segments are not empty. With `parse_special` off, literals of special
-  /// tokens stay text; like the reference, what such a literal covers is not looked at again for other
+  /// Covers `text` in order; text segments are not empty. Literals of special tokens that are not to be
+  /// parsed stay text; like the reference, what such a literal covers is not looked at again for other
   /// tokens.
-  std::vector<Segment> split(std::string_view text, bool parse_special) const;
+  std::vector<Segment> split(std::string_view text, const SpecialParsing& parsing) const;
 
  private:
   Trie trie_;  ///< Values are indices into tokens_.

@@ -9,15 +9,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "text/range.h"
 
 namespace kvern::text {
-
-/// Half-open range of bytes.
-struct Range {
-  size_t begin = 0;
-  size_t end = 0;
-  bool operator==(const Range&) const = default;
-};
 
 /// A compiled pattern. Immutable, thread-safe.
 class Regex {

@@ -27,7 +27,7 @@ void encode_stretch(const Parts& parts, std::string_view stretch, bool at_start,
   std::string text = parts.normalizer.apply(std::string(stretch));
   if (text.empty()) return;
   if (parts.normalized_literals.empty()) return encode_text(parts, std::move(text), at_start, out);
-  for (const Segment& segment : parts.normalized_literals.split(text, parse_special)) {
+  for (const Segment& segment : parts.normalized_literals.split(text, {.enabled = parse_special})) {
     if (segment.token >= 0) {
       out.push_back(segment.token);
       continue;
@@ -70,13 +70,16 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
   }
   std::vector<TokenId> out;
   if (options.add_special) out = parts_->before;
-  for (const Segment& segment : parts_->literals.split(text, options.parse_special)) {
+  const SpecialParsing parsing{.enabled = options.parse_special, .plain = options.plain};
+  for (const Segment& segment : parts_->literals.split(text, parsing)) {
     const Range range = segment.range;
+    // Places in normalized text cannot be told from those in the given one: a stretch with plain parts is
+    // plain there.
     if (segment.token >= 0)
       out.push_back(segment.token);
     else
       encode_stretch(*parts_, text.substr(range.begin, range.end - range.begin), range.begin == 0,
-                     options.parse_special, out);
+                     parsing.covers(range), out);
   }
   if (options.add_special) out.insert(out.end(), parts_->after.begin(), parts_->after.end());
   return out;

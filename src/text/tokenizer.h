@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "text/decoder.h"
+#include "text/range.h"
 #include "text/token.h"
 
 namespace kvern::text {
@@ -26,6 +27,10 @@ struct EncodeOptions {
   /// then ordinary text, and no special token can come out of it. Added tokens that are not special (Qwen's
   /// <think>) are found either way, as in Hugging Face.
   bool parse_special = false;
+  /// With parse_special: stretches of the text, in order, in which such literals stay ordinary text all the
+  /// same (what a user wrote, inside a rendered template). Byte ranges of the text as given, which must then
+  /// be UTF-8. Borrowed.
+  std::span<const Range> plain = {};
 };
 
 struct DecodeOptions {

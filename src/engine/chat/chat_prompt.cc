@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/chat/user_text.h"
 #include "text/template/chat_template.h"
 
 namespace kvern::engine {
@@ -28,14 +29,22 @@ Result<std::vector<int32_t>> ChatPrompt::encode(const Engine& engine, const Cloc
   }
   KVERN_TRY(const std::unique_ptr<ChatTemplate> parsed, ChatTemplate::parse(*engine.chat_template(), where));
   const std::string bos = spelling_of(*tokenizer, tokenizer->bos());
-  const json::object context{{"messages", messages_},
+  const UserText user_text(*tokenizer);
+  json::array messages = messages_;
+  for (json::value& message : messages) {
+    json::value& content = message.as_object()["content"];
+    content = user_text.protect(content.as_string());
+  }
+  const json::object context{{"messages", std::move(messages)},
                              {"add_generation_prompt", true},
                              {"bos_token", bos},
                              {"eos_token", spelling_of(*tokenizer, tokenizer->eos())}};
   KVERN_TRY(const std::string rendered, parsed->render(context, {.clock = &clock}));
+  const MarkedText prompt = user_text.restore(rendered);
   // A template that writes the beginning-of-text token itself must not get a second one.
   const bool has_bos = !bos.empty() && rendered.starts_with(bos);
-  return tokenizer->encode(rendered, {.add_special = !has_bos, .parse_special = true});
+  return tokenizer->encode(prompt.text,
+                           {.add_special = !has_bos, .parse_special = true, .plain = prompt.plain});
 }
 
 }  // namespace kvern::engine
