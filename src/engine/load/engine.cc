@@ -11,6 +11,23 @@
 namespace kvern::engine {
 namespace {
 
+constexpr int kMaxThreads = 1024;
+constexpr int64_t kMaxTokens = int64_t{1} << 24;  // positions that rotary angles are made for
+
+Status check(const EngineOptions& options) {
+  const auto outside = [](const char* name, int64_t value, int64_t least, int64_t most) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("{} is not between {} and {}", value, least, most),
+                name);
+  };
+  if (options.threads < 0 || options.threads > kMaxThreads)
+    return outside("threads", options.threads, 0, kMaxThreads);
+  if (options.context_tokens < 0 || options.context_tokens > kMaxTokens)
+    return outside("context_tokens", options.context_tokens, 0, kMaxTokens);
+  if (options.chunk_tokens < 1 || options.chunk_tokens > kMaxTokens)
+    return outside("chunk_tokens", options.chunk_tokens, 1, kMaxTokens);
+  return Ok{};
+}
+
 /// The options with every 0 and default replaced by what it stands for in this model.
 Result<EngineOptions> resolve(const EngineOptions& asked, const model::ModelConfig& config) {
   EngineOptions options = asked;
@@ -32,6 +49,7 @@ Result<EngineOptions> resolve(const EngineOptions& asked, const model::ModelConf
 int default_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 Result<std::unique_ptr<Engine>> Engine::open(Files& files, const EngineOptions& options) {
+  KVERN_TRY_STATUS(check(options));
   KVERN_TRY(const compute::CpuTarget target, compute::parse_target(options.cpu_target));
   KVERN_TRY(const state::CodecId codec, state::parse_codec(options.kv_type));
   std::unique_ptr<Engine> engine(new Engine);
@@ -94,7 +112,9 @@ Result<std::span<float>> Engine::forward(std::span<const RowTokens> rows) {
   int64_t offset = 0;
   for (const RowTokens& row : rows) {
     const auto count = static_cast<int64_t>(row.tokens.size());
-    for (int64_t i = row.want_all_logits ? 0 : count - 1; i < count; ++i) wanted.push_back(offset + i);
+    // A row without tokens has no logits.
+    const int64_t first = row.want_all_logits ? 0 : std::max<int64_t>(0, count - 1);
+    for (int64_t i = first; i < count; ++i) wanted.push_back(offset + i);
     offset += count;
   }
   KVERN_TRY_STATUS(run_step(rows, wanted));
