@@ -37,13 +37,17 @@ void wait_for_change(const std::atomic<T>& value, T old) {
 
 }  // namespace
 
+// A job is closed when the caller finds no task left, and waits then only for the workers that are inside. A
+// worker that the system has not woken by then misses the job instead of holding it up: with more threads
+// than free cores, waiting for everybody would cost a time slice at every kernel.
 struct ThreadPool::Impl {
-  // A job is published by the increment of `generation` and finished when `running` is back at zero; the
-  // plain members are written only between the two, by the caller.
-  std::atomic<uint64_t> generation{0};
-  std::atomic<int> running{0};
+  static constexpr uint32_t kOpen = uint32_t{1} << 31;  // workers may enter; below it, how many are inside
+
+  std::atomic<uint32_t> job{0};         // kOpen or 0, plus the workers inside
+  std::atomic<uint64_t> generation{0};  // of jobs, for sleeping; `job` changes too often
   std::atomic<int64_t> next{0};
   std::atomic<bool> stopping{false};
+  // Written by the caller while the job is closed and empty, read by who is inside.
   int64_t count = 0;
   ErasedTask task = nullptr;
   const void* context = nullptr;
@@ -53,13 +57,27 @@ struct ThreadPool::Impl {
     for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) task(context, i, thread);
   }
 
+  bool enter() {
+    uint32_t seen = job.load(std::memory_order_relaxed);
+    while ((seen & kOpen) != 0) {
+      if (job.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire, std::memory_order_relaxed))
+        return true;
+    }
+    return false;
+  }
+
+  void leave() {
+    if (job.fetch_sub(1, std::memory_order_release) == 1) job.notify_one();  // closed, and this was the last
+  }
+
   void work(int thread) {
     for (uint64_t seen = 0;;) {
       wait_for_change(generation, seen);
-      ++seen;
+      seen = generation.load(std::memory_order_acquire);
       if (stopping.load(std::memory_order_acquire)) return;
+      if (!enter()) continue;
       take_tasks(thread);
-      if (running.fetch_sub(1, std::memory_order_acq_rel) == 1) running.notify_one();
+      leave();
     }
   }
 };
@@ -88,12 +106,13 @@ void ThreadPool::run_erased(int64_t count, ErasedTask task, const void* context)
   impl_->context = context;
   impl_->count = count;
   impl_->next.store(0, std::memory_order_relaxed);
-  impl_->running.store(static_cast<int>(impl_->workers.size()), std::memory_order_relaxed);
+  impl_->job.store(Impl::kOpen, std::memory_order_release);
   impl_->generation.fetch_add(1, std::memory_order_release);
   impl_->generation.notify_all();
   impl_->take_tasks(0);
-  for (int left; (left = impl_->running.load(std::memory_order_acquire)) != 0;) {
-    wait_for_change(impl_->running, left);
+  impl_->job.fetch_and(~Impl::kOpen, std::memory_order_relaxed);
+  for (uint32_t inside; (inside = impl_->job.load(std::memory_order_acquire)) != 0;) {
+    wait_for_change(impl_->job, inside);
   }
 }
 
