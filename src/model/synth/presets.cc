@@ -243,6 +243,20 @@ constexpr SynthPreset kPresets[] = {
      .norm_eps = 1e-6,
      .rope_theta = 1e4,
      .tied = true},
+    // Rows that blocks do not divide: 160 and 88 columns.
+    {.name = "tiny-uneven",
+     .family = Family::kLlama,
+     .layers = 2,
+     .hidden = 160,
+     .ffn = 88,
+     .heads = 4,
+     .kv_heads = 2,
+     .head_dim = 40,
+     .vocab = 1024,
+     .context = 4096,
+     .norm_eps = 1e-5,
+     .rope_theta = 1e4,
+     .tied = true},
 };
 
 }  // namespace

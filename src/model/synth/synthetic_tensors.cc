@@ -142,7 +142,8 @@ void add_synth_metadata(const SynthPreset& p, GgufWriter& writer) {
     writer.add_f32(prefix + std::string(key), static_cast<float>(value));
   };
   writer.add_string("general.architecture", architecture(p.family));
-  writer.add_string("general.name", fmt::format("synthetic {}", p.name));
+  // Not the preset's name: llama.cpp expects certain tokens of models that are called phi3.
+  writer.add_string("general.name", fmt::format("synthetic, {} layers of {}", p.layers, p.hidden));
   writer.add_u32("general.quantization_version", 2);
   u32("block_count", p.layers);
   u32("context_length", p.context);

@@ -57,7 +57,7 @@ SynthVocabulary make_synth_vocabulary(int64_t size) {
   out.types.assign(out.tokens.size(), kNormal);
   out.begin_token = static_cast<uint32_t>(out.tokens.size());
   out.end_token = out.begin_token + 1;
-  for (const char* text : {"<|begin|>", "<|end_of_synthetic_text|>"}) {
+  for (const char* text : {"<|begin|>", "<|endoftext|>"}) {
     out.tokens.emplace_back(text);
     out.types.push_back(kControl);
   }
