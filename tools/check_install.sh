@@ -16,10 +16,11 @@ echo "examples through find_package"
 cmake -S examples -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
 cmake --build "$work/build" >/dev/null
 "$work/build/stream_text" "$model" "Once upon a time" 16
+"$work/build/ask" "$model" "What is the color of the sky?"
 
 echo "examples through pkg-config"
 libdir="$(dirname "$(find "$work/prefix" -name kvern.pc)")"
 # shellcheck disable=SC2046  # Flags are words.
-g++ -std=c++20 examples/stream_text.cc -o "$work/stream_text" \
+g++ -std=c++23 examples/stream_text.cc -o "$work/stream_text" \
   $(PKG_CONFIG_PATH="$libdir" pkg-config --cflags --libs kvern)
 "$work/stream_text" "$model" "Once upon a time" 16

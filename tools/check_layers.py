@@ -24,7 +24,7 @@ LAYERS = {
     "cli": ["server", "engine", "store", "model", "text", "state", "compute", "base"],
 }
 # Layers that implement the public headers, and so include them.
-PUBLIC_IMPLEMENTERS = {"state", "engine", "server", "cli"}
+PUBLIC_IMPLEMENTERS = {"base", "state", "engine", "server", "cli"}
 ALL_LAYERS = set(LAYERS)
 STANDARD_HEADER = re.compile(r"[a-z_0-9]+|std[a-z]+\.h")
 
