@@ -18,7 +18,7 @@
 namespace kvern {
 
 struct ModelOptions {
-  std::string path;                 ///< a .gguf file or a Hugging Face folder
+  std::string path{};               ///< a .gguf file or a Hugging Face folder
   int threads = 0;                  ///< 0: one for each core
   int64_t context_tokens = 0;       ///< longest prompt and answer together; 0: what the model was made for
   std::string kv_type = "f16";      ///< how keys and values are kept: f32, f16 or bf16
@@ -33,7 +33,7 @@ struct GenerateOptions {
   float top_p = 0.95F;       ///< 1: all
   float min_p = 0.05F;       ///< 0: all
   uint64_t seed = 0;
-  std::vector<std::string> stop;  ///< the text ends before the first of these
+  std::vector<std::string> stop{};  ///< the text ends before the first of these
 };
 
 struct ChatMessage {
