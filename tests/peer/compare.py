@@ -67,6 +67,19 @@ def first_largest(row):
     return max(range(len(row)), key=row.__getitem__)
 
 
+def choice_gaps(reference, other):
+    """Where the largest logit is another token's in `other`: position -> how far that token is below the largest in
+    `reference`."""
+    if len(reference) != len(other):
+        raise ValueError(f"{len(reference)} rows against {len(other)}")
+    gaps = {}
+    for position, (a, b) in enumerate(zip(reference, other)):
+        chosen = first_largest(b)
+        if chosen != first_largest(a):
+            gaps[position] = max(a) - a[chosen]
+    return gaps
+
+
 def first_difference(ours, theirs, count):
     """What is wrong with two lists that should be `count` equal ids; None if nothing is."""
     if len(ours) != count or len(theirs) != count:

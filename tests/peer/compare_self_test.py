@@ -38,6 +38,12 @@ class CompareTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             compare.kl([1.0, 2.0], [1.0, 2.0, 3.0])
 
+    def test_gaps_of_other_choices(self):
+        reference = [[1.0, 3.0, 2.5], [4.0, 1.0, 1.0]]
+        self.assertEqual(compare.choice_gaps(reference, reference), {})
+        self.assertEqual(compare.choice_gaps(reference, [[0.0, 1.0, 2.0], [4.0, 0.0, 0.0]]), {0: 0.5})
+        self.assertEqual(compare.choice_gaps(reference, [[0.0, 1.0, 0.0], [0.0, 0.0, 9.0]]), {1: 3.0})
+
     def test_lists_of_ids(self):
         self.assertIsNone(compare.first_difference([1, 2], [1, 2], 2))
         self.assertIn("id 1 is 3 against 2", compare.first_difference([1, 3], [1, 2], 2))
