@@ -11,8 +11,10 @@ target_compile_options(kvern_flags INTERFACE
   $<$<BOOL:${KVERN_WERROR}>:-Werror>)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(kvern_flags INTERFACE -march=x86-64-v3 -maes -mpclmul)
+  set(KVERN_DISABLED_TARGETS "HWY_SSSE3|HWY_SSE4|HWY_SCALAR|HWY_EMU128")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   target_compile_options(kvern_flags INTERFACE -march=armv8-a+crypto)
+  set(KVERN_DISABLED_TARGETS "HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_SCALAR|HWY_EMU128")
 endif()
 # Options structs are filled by designated initialisers; members that are not named have their defaults.
 target_compile_options(kvern_flags INTERFACE -Wno-missing-field-initializers)
@@ -24,7 +26,7 @@ target_include_directories(kvern_flags INTERFACE
 # -maes -mpclmul and +crypto: Highway counts them to its AVX2 and NEON baselines. The VNNI class target is generated only
 # on request; targets without FMA would round differently, and SVE vectors have no size that C++ can store.
 target_compile_definitions(kvern_flags INTERFACE HWY_WANT_AVX3_DL
-  "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_SCALAR|HWY_EMU128)")
+  "HWY_DISABLED_TARGETS=(${KVERN_DISABLED_TARGETS})")
 if(KVERN_SANITIZE)
   target_compile_options(kvern_flags INTERFACE -fsanitize=${KVERN_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
