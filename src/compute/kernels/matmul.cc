@@ -35,7 +35,8 @@ void check_task(const MatmulInput& input, const MatmulTask& task) {
   if (weights::is_quantized(w.type)) KVERN_CHECK(w.cols % weights::kUnit == 0);
   if (w.type == DType::kAffine4 || w.type == DType::kAffine8) {
     KVERN_CHECK(w.affine.scales != nullptr && w.affine.biases != nullptr);
-    KVERN_CHECK(w.affine.group_size % weights::kUnit == 0 && w.cols % w.affine.group_size == 0);
+    const int group = w.affine.group_size;
+    KVERN_CHECK((group == 32 || group == 64 || group == 128) && w.cols % group == 0);
   }
 }
 

@@ -34,6 +34,15 @@ inline constexpr int64_t kPrefetchUnits = 1;
 template <typename F>
 inline constexpr size_t kPanelUnitBytes = 1024 + 64 * (F::kScales + (F::kHasMin ? 1 : 0));
 
+/// All that the multiplication of packed panels has to know about a format, so that formats share its code.
+template <int kScaleCount, bool kMin>
+struct PanelShape {
+  static constexpr int kScales = kScaleCount;
+  static constexpr bool kHasMin = kMin;
+};
+template <typename F>
+using PanelShapeOf = PanelShape<F::kScales, F::kHasMin>;
+
 /// Formats need no reader of their own here: the scalar definition is used.
 template <typename Format>
 Format engine_format(Format);
@@ -132,7 +141,8 @@ HWY_NOINLINE void one_token(const RowGroup& rows, int64_t units, std::byte* x, f
   for (int64_t u = 0; u < units; u += 8) {
     const int64_t count = std::min<int64_t>(8, units - u);
     pack<F>(rows, u, count, panel, prefetch);
-    multiply_tile<F, 1, 1>(panel, count, x + static_cast<size_t>(u) * kTokenUnitBytes, out, none);
+    multiply_tile<PanelShapeOf<F>, 1, 1>(panel, count, x + static_cast<size_t>(u) * kTokenUnitBytes, out,
+                                         none);
   }
 }
 

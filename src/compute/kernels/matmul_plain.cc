@@ -155,7 +155,7 @@ void multiply_rows(Tile tile, int64_t rows, int64_t tokens, Prefetch& prefetch) 
 /// Bytes of weights that stay in the second-level cache while all tokens pass.
 constexpr size_t kBlockBytes = 256 << 10;
 /// How far ahead of a single tile of tokens the bytes of the weights are fetched.
-constexpr size_t kAheadBytes = 16 << 10;
+constexpr size_t kAheadBytes = 32 << 10;
 
 template <typename W>
 void run_type(const MatmulInput& input, const MatmulJob& job) {

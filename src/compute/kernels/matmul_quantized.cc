@@ -125,9 +125,9 @@ void multiply_piece(const QuantizedInput& input, PanelBatch& batch, int64_t i, i
     std::byte* x = input.data + tile_offset(input.tokens, input.units, piece, tile);
     float* acc = sums + tile * kTile * kPanelRows;
     if (panel.count == 2) {
-      multiply_any<F, 2>(tokens, batch.piece, units, x, acc, prefetch);
+      multiply_any<PanelShapeOf<F>, 2>(tokens, batch.piece, units, x, acc, prefetch);
     } else {
-      multiply_any<F, 1>(tokens, batch.piece, units, x, acc, prefetch);
+      multiply_any<PanelShapeOf<F>, 1>(tokens, batch.piece, units, x, acc, prefetch);
     }
   }
 }

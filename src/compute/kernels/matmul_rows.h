@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -22,6 +23,7 @@ struct RowGroup {
   size_t parameter_stride = 0;
   DType parameter_type = DType::kF16;
   int group_units = 1;
+  int group_shift = 0;    ///< its logarithm
   int64_t first_row = 0;  ///< the matrix row of lane 0
   int skip = 0;           ///< lanes below it belong to another group and must not be stored
   int end = kGroupRows;   ///< lanes from it on are padding
@@ -47,6 +49,7 @@ inline RowGroup group_at(const WeightMatrix& matrix, int64_t first_row) {
   group.biases = row.biases;
   group.parameter_type = row.parameter_type;
   group.group_units = row.group_units;
+  group.group_shift = std::countr_zero(static_cast<unsigned>(row.group_units));
   if (row.scales != nullptr) {
     group.parameter_stride = row_bytes(matrix.affine.type, matrix.cols / matrix.affine.group_size);
   }
@@ -93,14 +96,17 @@ inline RowGroup row_group(const WeightMatrix& matrix, int64_t first_row, std::by
   return group;
 }
 
-/// Walks ahead through the bytes that come next, a few cache lines at each step.
+/// Walks ahead through the bytes that come next, a few cache lines at each step, in the order of their
+/// addresses: sixteen neighbouring rows are too many streams for the processor's own prefetcher. Into the
+/// second-level cache: a panel does not fit the first, and requests to it are few (measured on Zen 4: 34 to
+/// 40 GB/s, into the first level 17 to 21).
 struct Prefetch {
   const uint8_t* next = nullptr;
   const uint8_t* end = nullptr;
   int lines = 0;  ///< per step
 
   void step() {
-    for (int i = 0; i < lines && next < end; ++i, next += 64) __builtin_prefetch(next, 0, 3);
+    for (int i = 0; i < lines && next < end; ++i, next += 64) __builtin_prefetch(next, 0, 2);
   }
 };
 

@@ -50,6 +50,7 @@ HWY_INLINE __m512i start_vector(int32_t start) {
 /// One unit's steps of the chain.
 template <typename F>
 HWY_INLINE __m512 chain(__m512 acc, const __m512i* sums, const UnitScales& w, float d, float d_sum) {
+#pragma GCC unroll 2
   for (int i = 0; i < F::kScales; ++i) {
     acc = _mm512_fmadd_ps(_mm512_mul_ps(w.scale[i], _mm512_set1_ps(d)), _mm512_cvtepi32_ps(sums[i]), acc);
   }
@@ -57,38 +58,52 @@ HWY_INLINE __m512 chain(__m512 acc, const __m512i* sums, const UnitScales& w, fl
   return acc;
 }
 
-/// Sixteen rows times one token: the units of one step, which begins at unit `u`.
+/// Sixteen rows times one token, the units of one step; `x` is the first one's activations. Returns their
+/// sums of products, without offset, in lanes: [unit][half if the format has two scales, else only 0].
 template <typename F>
-HWY_INLINE __m512 one_token_step(__m512 acc, const RowGroup& rows, int64_t u, const UnitScales* scales,
-                                 std::byte* x) {
-  constexpr int kUnits = F::kStepUnits;
-  const int64_t block = u / F::kBlockUnits;
-  const int step = static_cast<int>(u % F::kBlockUnits) / kUnits;
-  const uint8_t* p = rows.data + static_cast<size_t>(block) * F::kBlockBytes;
-  __m512i sums[kUnits][2][4];
+HWY_INLINE void step_sums(const uint8_t* block, size_t stride, int step, std::byte* x,
+                          __m512i (&out)[F::kStepUnits][2]) {
+  const __m512i zero = _mm512_setzero_si512();
+  __m512i sums[F::kStepUnits][2][4];
 #pragma GCC unroll 4
   for (size_t j = 0; j < 4; ++j) {
-    UnitCodes codes[kUnits];
-    F::codes(p + j * rows.stride, rows.stride, step, codes);
+    UnitCodes codes[F::kStepUnits];
+    F::template codes<true>(block + j * stride, stride, step, codes);
 #pragma GCC unroll 4
-    for (int i = 0; i < kUnits; ++i) {
-      const int8_t* q = tile_unit(x + static_cast<size_t>(u + i) * kTokenUnitBytes, 1).codes;
-      const __m512i zero = _mm512_setzero_si512();
-      sums[i][0][j] = _mm512_dpbusd_epi32(zero, codes[i].low, broadcast_16_bytes(q));
-      const __m512i& from = F::kScales == 2 ? zero : sums[i][0][j];
+    for (int i = 0; i < F::kStepUnits; ++i) {
+      const int8_t* q = tile_unit(x + static_cast<size_t>(i) * kTokenUnitBytes, 1).codes;
+      const __m512i low = _mm512_dpbusd_epi32(zero, codes[i].low, broadcast_16_bytes(q));
+      const __m512i from = F::kScales == 2 ? zero : low;
+      sums[i][0][j] = low;
       sums[i][F::kScales - 1][j] = _mm512_dpbusd_epi32(from, codes[i].high, broadcast_16_bytes(q + 16));
     }
   }
 #pragma GCC unroll 4
-  for (int i = 0; i < kUnits; ++i) {
-    const TileUnit t = tile_unit(x + static_cast<size_t>(u + i) * kTokenUnitBytes, 1);
-    const int32_t starts[2] = {F::kScales == 2 ? *t.start0 : *t.start, *t.start - *t.start0};
-    __m512i dots[2];
+  for (int i = 0; i < F::kStepUnits; ++i) {
+#pragma GCC unroll 2
     for (int s = 0; s < F::kScales; ++s) {
-      dots[s] = sum_dwords(sums[i][s]);
-      if constexpr (F::kOffset != 0) dots[s] = _mm512_add_epi32(dots[s], start_vector<F::kOffset>(starts[s]));
+      out[i][s] = sum_dwords(sums[i][s]);
+      // A raw code is a multiple of a power of two, and so is the sum.
+      if (F::kRawShift[i] != 0) out[i][s] = _mm512_srai_epi32(out[i][s], F::kRawShift[i]);
     }
-    acc = chain<F>(acc, dots, scales[static_cast<int>(u % F::kBlockUnits) + i], *t.d, *t.d_sum);
+  }
+}
+
+/// The units of step `step` of a block join the chain.
+template <typename F>
+HWY_INLINE __m512 one_token_step(__m512 acc, const uint8_t* block, size_t stride, int step,
+                                 const typename F::State& state, std::byte* x) {
+  __m512i dots[F::kStepUnits][2];
+  step_sums<F>(block, stride, step, x, dots);
+#pragma GCC unroll 4
+  for (int i = 0; i < F::kStepUnits; ++i) {
+    const TileUnit t = tile_unit(x + static_cast<size_t>(i) * kTokenUnitBytes, 1);
+    if constexpr (F::kOffset != 0) {
+      const int32_t starts[2] = {F::kScales == 2 ? *t.start0 : *t.start, *t.start - *t.start0};
+      for (int s = 0; s < F::kScales; ++s)
+        dots[i][s] = _mm512_add_epi32(dots[i][s], start_vector<F::kOffset>(starts[s]));
+    }
+    acc = chain<F>(acc, dots[i], F::scales(state, step * F::kStepUnits + i), *t.d, *t.d_sum);
   }
   return acc;
 }
@@ -103,12 +118,15 @@ template <typename F>
 HWY_NOINLINE void one_token(const RowGroup& rows, int64_t units, std::byte* x, float* out,
                             Prefetch& prefetch) {
   __m512 acc = _mm512_setzero_ps();
-  for (int64_t u = 0; u < units; u += F::kBlockUnits) {
-    UnitScales scales[F::kBlockUnits];
-    F::scales(rows, u / F::kBlockUnits, scales);
-    for (int i = 0; i < F::kBlockUnits; i += F::kStepUnits) {
+  typename F::State state;
+  const uint8_t* block = rows.data;
+  for (int64_t i = 0; i < units / F::kBlockUnits; ++i, block += F::kBlockBytes) {
+    F::load(rows, i, state);
+#pragma GCC unroll 4
+    for (int step = 0; step < F::kBlockUnits / F::kStepUnits; ++step) {
       prefetch.step();
-      acc = one_token_step<F>(acc, rows, u + i, scales, x);
+      acc = one_token_step<F>(acc, block, rows.stride, step, state, x);
+      x += F::kStepUnits * kTokenUnitBytes;
     }
   }
   _mm512_storeu_ps(out, acc);
@@ -119,17 +137,15 @@ HWY_NOINLINE void one_token(const RowGroup& rows, int64_t units, std::byte* x, f
 template <typename F>
 inline constexpr size_t kPanelUnitBytes = 512 + 64 * (F::kScales + (F::kHasMin ? 1 : 0));
 
-/// 4 x 4 transposition of the dwords of each lane: v[j] lane l dword k -> v[k] lane l dword j.
-HWY_INLINE void transpose_dwords(__m512i v[4]) {
-  const __m512i a = _mm512_unpacklo_epi32(v[0], v[1]);
-  const __m512i b = _mm512_unpackhi_epi32(v[0], v[1]);
-  const __m512i c = _mm512_unpacklo_epi32(v[2], v[3]);
-  const __m512i d = _mm512_unpackhi_epi32(v[2], v[3]);
-  v[0] = _mm512_unpacklo_epi64(a, c);
-  v[1] = _mm512_unpackhi_epi64(a, c);
-  v[2] = _mm512_unpacklo_epi64(b, d);
-  v[3] = _mm512_unpackhi_epi64(b, d);
-}
+/// All that the multiplication of packed panels has to know about a format, so that formats share its code.
+template <int kScaleCount, bool kMin, bool kCodeOffset>
+struct PanelShape {
+  static constexpr int kScales = kScaleCount;
+  static constexpr bool kHasMin = kMin;
+  static constexpr int kOffset = kCodeOffset ? 128 : 0;
+};
+template <typename F>
+using PanelShapeOf = PanelShape<F::kScales, F::kHasMin, F::kOffset != 0>;
 
 /// Codes with an offset are stored with an offset of 128, so that one start value of the activations serves
 /// all.
@@ -141,35 +157,42 @@ HWY_INLINE __m512i panel_code(__m512i codes) {
 
 /// Packs units [first, first + count) of 16 rows. `first` is a multiple of F::kBlockUnits.
 template <typename F>
+HWY_INLINE void pack_unit(__m512i (&codes)[2][4], const UnitScales& scales, uint8_t* out) {
+#pragma GCC unroll 2
+  for (int half = 0; half < 2; ++half) {
+    transpose_dwords(codes[half]);
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) _mm512_store_si512(out + (4 * half + k) * 64, codes[half][k]);
+  }
+#pragma GCC unroll 2
+  for (int k = 0; k < F::kScales; ++k) _mm512_store_ps(out + 512 + 64 * k, scales.scale[k]);
+  if constexpr (F::kHasMin) _mm512_store_ps(out + 512 + 64 * F::kScales, scales.min);
+}
+
+/// Packs units [first, first + count) of 16 rows. Both are multiples of F::kBlockUnits.
+template <typename F>
 HWY_NOINLINE void pack(const RowGroup& rows, int64_t first, int64_t count, uint8_t* out, Prefetch& prefetch) {
-  for (int64_t u = first; u < first + count; u += F::kBlockUnits) {
-    const int64_t block = u / F::kBlockUnits;
-    const uint8_t* p = rows.data + static_cast<size_t>(block) * F::kBlockBytes;
-    UnitScales scales[F::kBlockUnits];
-    F::scales(rows, block, scales);
+  typename F::State state;
+  for (int64_t i = first / F::kBlockUnits; i < (first + count) / F::kBlockUnits; ++i) {
+    const uint8_t* block = rows.data + i * F::kBlockBytes;
+    F::load(rows, i, state);
+#pragma GCC unroll 4
     for (int step = 0; step < F::kBlockUnits / F::kStepUnits; ++step) {
       prefetch.step();
       __m512i halves[F::kStepUnits][2][4];
 #pragma GCC unroll 4
       for (size_t j = 0; j < 4; ++j) {
         UnitCodes codes[F::kStepUnits];
-        F::codes(p + j * rows.stride, rows.stride, step, codes);
+        F::template codes<false>(block + j * rows.stride, rows.stride, step, codes);
 #pragma GCC unroll 4
-        for (int i = 0; i < F::kStepUnits; ++i) {
-          halves[i][0][j] = panel_code<F>(codes[i].low);
-          halves[i][1][j] = panel_code<F>(codes[i].high);
+        for (int unit = 0; unit < F::kStepUnits; ++unit) {
+          halves[unit][0][j] = panel_code<F>(codes[unit].low);
+          halves[unit][1][j] = panel_code<F>(codes[unit].high);
         }
       }
 #pragma GCC unroll 4
-      for (int i = 0; i < F::kStepUnits; ++i) {
-        const UnitScales& s = scales[step * F::kStepUnits + i];
-        for (int half = 0; half < 2; ++half) {
-          transpose_dwords(halves[i][half]);
-          for (int k = 0; k < 4; ++k) _mm512_store_si512(out + (4 * half + k) * 64, halves[i][half][k]);
-        }
-        for (int k = 0; k < F::kScales; ++k) _mm512_store_ps(out + 512 + 64 * k, s.scale[k]);
-        if constexpr (F::kHasMin) _mm512_store_ps(out + 512 + 64 * F::kScales, s.min);
-        out += kPanelUnitBytes<F>;
+      for (int unit = 0; unit < F::kStepUnits; ++unit, out += kPanelUnitBytes<F>) {
+        pack_unit<F>(halves[unit], F::scales(state, step * F::kStepUnits + unit), out);
       }
     }
   }

@@ -6,10 +6,12 @@
 // Each format has
 //   kBlockUnits, kBlockBytes   units and bytes of a block
 //   kStepUnits                 units that codes() reads at once (a divisor of kBlockUnits)
-//   codes(p, stride, step, out)   p: the block of row j; rows j, j + 4, j + 8, j + 12 lie 4 * stride apart.
-//   out[i] gets the
-//                              codes of unit i of the step, row j + 4l in the l-th 128 bits
-//   scales(rows, block, out)   per unit of the block
+//   kRawShift[i]               how far the codes of unit i of a step are shifted left when read raw
+//   codes<raw>(p, stride, step, out)   p: the block of row j; rows j, j + 4, j + 8, j + 12 lie 4 * stride
+//   apart. out[i] gets
+//                              the codes of unit i of the step, row j + 4l in the l-th 128 bits
+//   State, load(rows, block, state)    what is read once for a block; scales(state, unit of the block) takes
+//   it apart
 #if defined(KVERN_COMPUTE_KERNELS_MATMUL_VNNI_FORMATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KVERN_COMPUTE_KERNELS_MATMUL_VNNI_FORMATS_INL_H_
 #undef KVERN_COMPUTE_KERNELS_MATMUL_VNNI_FORMATS_INL_H_
@@ -65,18 +67,53 @@ HWY_INLINE __m512i load_4_rows(const uint8_t* p, size_t stride) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1);
 }
 
-/// One dword of each of 16 rows.
-HWY_INLINE __m512i load_16_dwords(const uint8_t* p, size_t stride) {
+// Small pieces of rows are joined in general registers: the vector units are the bottleneck here.
+
+/// 16 bits of each of 16 rows.
+HWY_INLINE __m256i load_16_words(const uint8_t* p, size_t stride) {
   const auto four = [&](size_t row) HWY_ATTR {
     const uint8_t* q = p + row * stride;
-    __m128i v = _mm_loadu_si32(q);
-    v = _mm_insert_epi32(v, static_cast<int>(weights::load_u32(q + stride)), 1);
-    v = _mm_insert_epi32(v, static_cast<int>(weights::load_u32(q + 2 * stride)), 2);
-    return _mm_insert_epi32(v, static_cast<int>(weights::load_u32(q + 3 * stride)), 3);
+    const uint64_t low = weights::load_u16(q) | static_cast<uint64_t>(weights::load_u16(q + stride)) << 16;
+    const uint64_t high =
+        weights::load_u16(q + 2 * stride) | static_cast<uint64_t>(weights::load_u16(q + 3 * stride)) << 16;
+    return _mm_cvtsi64_si128(static_cast<int64_t>(low | high << 32));
   };
-  const __m256i a = _mm256_inserti128_si256(_mm256_castsi128_si256(four(0)), four(4), 1);
-  const __m256i b = _mm256_inserti128_si256(_mm256_castsi128_si256(four(8)), four(12), 1);
-  return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1);
+  const __m128i low = _mm_unpacklo_epi64(four(0), four(4));
+  const __m128i high = _mm_unpacklo_epi64(four(8), four(12));
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+}
+
+/// 32 bits of each of 16 rows.
+HWY_INLINE __m512i load_16_dwords(const uint8_t* p, size_t stride) {
+  const auto two = [&](size_t row) HWY_ATTR {
+    const uint8_t* q = p + row * stride;
+    return _mm_cvtsi64_si128(static_cast<int64_t>(
+        weights::load_u32(q) | static_cast<uint64_t>(weights::load_u32(q + stride)) << 32));
+  };
+  const auto eight = [&](size_t row) HWY_ATTR {
+    const __m128i low = _mm_unpacklo_epi64(two(row), two(row + 2));
+    const __m128i high = _mm_unpacklo_epi64(two(row + 4), two(row + 6));
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+  };
+  return _mm512_inserti64x4(_mm512_castsi256_si512(eight(0)), eight(8), 1);
+}
+
+/// 4 x 4 transposition of the dwords of each lane: v[j] lane l dword k -> v[k] lane l dword j.
+HWY_INLINE void transpose_dwords(__m512i v[4]) {
+  const __m512i a = _mm512_unpacklo_epi32(v[0], v[1]);
+  const __m512i b = _mm512_unpackhi_epi32(v[0], v[1]);
+  const __m512i c = _mm512_unpacklo_epi32(v[2], v[3]);
+  const __m512i d = _mm512_unpackhi_epi32(v[2], v[3]);
+  v[0] = _mm512_unpacklo_epi64(a, c);
+  v[1] = _mm512_unpackhi_epi64(a, c);
+  v[2] = _mm512_unpacklo_epi64(b, d);
+  v[3] = _mm512_unpackhi_epi64(b, d);
+}
+
+/// 16 bytes of each of 16 rows: vector i has the i-th dword of row r in dword r.
+HWY_INLINE void load_16_rows(const uint8_t* p, size_t stride, __m512i v[4]) {
+  for (size_t j = 0; j < 4; ++j) v[j] = load_4_rows(p + j * stride, stride);
+  transpose_dwords(v);
 }
 
 /// f32 of the f16 in the lower half of each dword.
@@ -84,6 +121,14 @@ HWY_INLINE __m512 f16_of_low_words(__m512i v) { return _mm512_cvtph_ps(_mm512_cv
 /// f32 of the f16 in the upper half of each dword.
 HWY_INLINE __m512 f16_of_high_words(__m512i v) {
   return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(v, 16)));
+}
+
+/// Byte `i` of each dword, zero-extended.
+HWY_INLINE __m512i byte_of_dwords(__m512i v, int i) {
+  const __m512i pick =
+      _mm512_broadcast_i32x4(_mm_setr_epi32(static_cast<int>(0x80808000u), static_cast<int>(0x80808004u),
+                                            static_cast<int>(0x80808008u), static_cast<int>(0x8080800cu)));
+  return _mm512_shuffle_epi8(v, _mm512_add_epi32(pick, _mm512_set1_epi32(i)));
 }
 
 // The 32-bit word of each row, given in the first dword of its lane, as a mask of 32 bits for each of two
@@ -108,131 +153,165 @@ HWY_INLINE __m512i load_4_words(const uint8_t* p, size_t stride) {
 struct VnniQ8_0 : weights::Q8_0 {
   static constexpr int kBlockUnits = 1;
   static constexpr int kStepUnits = 1;
+  static constexpr int kRawShift[kStepUnits] = {0};
   static constexpr int kBlockBytes = 34;
 
+  template <bool kRaw>
   static HWY_INLINE void codes(const uint8_t* p, size_t stride, int, UnitCodes* out) {
     const __m512i flip = _mm512_set1_epi8(-128);
     out->low = _mm512_xor_si512(load_4_rows(p + 2, stride), flip);
     out->high = _mm512_xor_si512(load_4_rows(p + 18, stride), flip);
   }
-  static HWY_INLINE void scales(const RowGroup& rows, int64_t block, UnitScales* out) {
-    out->scale[0] = f16_of_low_words(load_16_dwords(rows.data + block * kBlockBytes, rows.stride));
+  using State = UnitScales;
+  static HWY_INLINE void load(const RowGroup& rows, int64_t block, State& state) {
+    state.scale[0] = _mm512_cvtph_ps(load_16_words(rows.data + block * kBlockBytes, rows.stride));
   }
+  static HWY_INLINE UnitScales scales(const State& state, int) { return state; }
 };
 
 struct VnniQ4_0 : weights::Q4_0 {
   static constexpr int kBlockUnits = 1;
   static constexpr int kStepUnits = 1;
+  static constexpr int kRawShift[kStepUnits] = {0};
   static constexpr int kBlockBytes = 18;
 
+  template <bool kRaw>
   static HWY_INLINE void codes(const uint8_t* p, size_t stride, int, UnitCodes* out) {
     const __m512i bytes = load_4_rows(p + 2, stride);
     *out = {low_nibbles(bytes), high_nibbles(bytes)};
   }
-  static HWY_INLINE void scales(const RowGroup& rows, int64_t block, UnitScales* out) {
-    out->scale[0] = f16_of_low_words(load_16_dwords(rows.data + block * kBlockBytes, rows.stride));
+  using State = UnitScales;
+  static HWY_INLINE void load(const RowGroup& rows, int64_t block, State& state) {
+    state.scale[0] = _mm512_cvtph_ps(load_16_words(rows.data + block * kBlockBytes, rows.stride));
   }
+  static HWY_INLINE UnitScales scales(const State& state, int) { return state; }
 };
 
 struct VnniQ4_1 : weights::Q4_1 {
   static constexpr int kBlockUnits = 1;
   static constexpr int kStepUnits = 1;
+  static constexpr int kRawShift[kStepUnits] = {0};
   static constexpr int kBlockBytes = 20;
 
+  template <bool kRaw>
   static HWY_INLINE void codes(const uint8_t* p, size_t stride, int, UnitCodes* out) {
     const __m512i bytes = load_4_rows(p + 4, stride);
     *out = {low_nibbles(bytes), high_nibbles(bytes)};
   }
-  static HWY_INLINE void scales(const RowGroup& rows, int64_t block, UnitScales* out) {
+  using State = UnitScales;
+  static HWY_INLINE void load(const RowGroup& rows, int64_t block, State& state) {
     const __m512i both = load_16_dwords(rows.data + block * kBlockBytes, rows.stride);
-    out->scale[0] = f16_of_low_words(both);
-    out->min = f16_of_high_words(both);
+    state.scale[0] = f16_of_low_words(both);
+    state.min = f16_of_high_words(both);
   }
+  static HWY_INLINE UnitScales scales(const State& state, int) { return state; }
 };
 
 struct VnniQ5_0 : weights::Q5_0 {
   static constexpr int kBlockUnits = 1;
   static constexpr int kStepUnits = 1;
+  static constexpr int kRawShift[kStepUnits] = {0};
   static constexpr int kBlockBytes = 22;
 
+  template <bool kRaw>
   static HWY_INLINE void codes(const uint8_t* p, size_t stride, int, UnitCodes* out) {
     const __m512i bytes = load_4_rows(p + 6, stride);
     const __m512i words = load_4_words(p + 2, stride);
     *out = {or_fifth_bits(low_nibbles(bytes), words, 0), or_fifth_bits(high_nibbles(bytes), words, 1)};
   }
-  static HWY_INLINE void scales(const RowGroup& rows, int64_t block, UnitScales* out) {
-    out->scale[0] = f16_of_low_words(load_16_dwords(rows.data + block * kBlockBytes, rows.stride));
+  using State = UnitScales;
+  static HWY_INLINE void load(const RowGroup& rows, int64_t block, State& state) {
+    state.scale[0] = _mm512_cvtph_ps(load_16_words(rows.data + block * kBlockBytes, rows.stride));
   }
+  static HWY_INLINE UnitScales scales(const State& state, int) { return state; }
 };
 
 struct VnniQ5_1 : weights::Q5_1 {
   static constexpr int kBlockUnits = 1;
   static constexpr int kStepUnits = 1;
+  static constexpr int kRawShift[kStepUnits] = {0};
   static constexpr int kBlockBytes = 24;
 
+  template <bool kRaw>
   static HWY_INLINE void codes(const uint8_t* p, size_t stride, int, UnitCodes* out) {
     const __m512i bytes = load_4_rows(p + 8, stride);
     const __m512i words = load_4_words(p + 4, stride);
     *out = {or_fifth_bits(low_nibbles(bytes), words, 0), or_fifth_bits(high_nibbles(bytes), words, 1)};
   }
-  static HWY_INLINE void scales(const RowGroup& rows, int64_t block, UnitScales* out) {
+  using State = UnitScales;
+  static HWY_INLINE void load(const RowGroup& rows, int64_t block, State& state) {
     const __m512i both = load_16_dwords(rows.data + block * kBlockBytes, rows.stride);
-    out->scale[0] = f16_of_low_words(both);
-    out->min = f16_of_high_words(both);
+    state.scale[0] = f16_of_low_words(both);
+    state.min = f16_of_high_words(both);
   }
+  static HWY_INLINE UnitScales scales(const State& state, int) { return state; }
 };
 
 // Q4_K and Q5_K, lanes = rows. Bytes 0..3 of the 12 packed bytes hold the scales of units 0..3 and the upper
 // bits of those of 4..7; bytes 4..7 the same of the mins; bytes 8..11 the lower four bits of both of
 // units 4..7. So each dword holds four units of one row, and unit u is byte u % 4 after the bits are put
 // together for four units at once.
-HWY_INLINE void k_scales(const RowGroup& rows, int64_t block, size_t block_bytes, UnitScales* out) {
-  const uint8_t* p = rows.data + static_cast<size_t>(block) * block_bytes;
-  const __m512i d_dmin = load_16_dwords(p, rows.stride);
-  const __m512 d = f16_of_low_words(d_dmin);
-  const __m512 minus_dmin = _mm512_xor_ps(f16_of_high_words(d_dmin), _mm512_set1_ps(-0.0f));
-  const __m512i a = load_16_dwords(p + 4, rows.stride);
-  const __m512i b = load_16_dwords(p + 8, rows.stride);
-  const __m512i c = load_16_dwords(p + 12, rows.stride);
+struct KState {
+  __m512 d;
+  __m512 minus_dmin;
+  __m512i scales[2];  ///< a byte for each of units 0..3 and 4..7
+  __m512i mins[2];
+};
+
+HWY_INLINE void load_k_state(const uint8_t* block, size_t stride, KState& state) {
+  __m512i v[4];
+  load_16_rows(block, stride, v);
+  state.d = f16_of_low_words(v[0]);
+  state.minus_dmin = _mm512_xor_ps(f16_of_high_words(v[0]), _mm512_set1_ps(-0.0f));
   const __m512i six = _mm512_set1_epi8(63);
   const __m512i four = _mm512_set1_epi8(15);
   const __m512i two = _mm512_set1_epi8(48);
-  const auto top = [&](__m512i v) HWY_ATTR { return _mm512_and_si512(_mm512_srli_epi32(v, 2), two); };
-  const __m512i scale_words[2] = {_mm512_and_si512(a, six),
-                                  _mm512_or_si512(_mm512_and_si512(c, four), top(a))};
-  const __m512i min_words[2] = {_mm512_and_si512(b, six),
-                                _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi32(c, 4), four), top(b))};
-  const auto byte = [](__m512i v, int i) HWY_ATTR {
-    return _mm512_cvtepi32_ps(
-        _mm512_and_si512(_mm512_srli_epi32(v, static_cast<unsigned>(8 * i)), _mm512_set1_epi32(255)));
-  };
-  for (int u = 0; u < 8; ++u) {
-    out[u].scale[0] = _mm512_mul_ps(d, byte(scale_words[u / 4], u % 4));
-    out[u].min = _mm512_mul_ps(minus_dmin, byte(min_words[u / 4], u % 4));
-  }
+  const auto top = [&](__m512i x) HWY_ATTR { return _mm512_and_si512(_mm512_srli_epi32(x, 2), two); };
+  state.scales[0] = _mm512_and_si512(v[1], six);
+  state.scales[1] = _mm512_or_si512(_mm512_and_si512(v[3], four), top(v[1]));
+  state.mins[0] = _mm512_and_si512(v[2], six);
+  state.mins[1] = _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi32(v[3], 4), four), top(v[2]));
+}
+
+HWY_INLINE UnitScales k_unit_scales(const KState& state, int u) {
+  UnitScales out;
+  out.scale[0] = _mm512_mul_ps(state.d, _mm512_cvtepi32_ps(byte_of_dwords(state.scales[u / 4], u % 4)));
+  out.min = _mm512_mul_ps(state.minus_dmin, _mm512_cvtepi32_ps(byte_of_dwords(state.mins[u / 4], u % 4)));
+  return out;
 }
 
 struct VnniQ4_K : weights::Q4_K {
   static constexpr int kBlockUnits = 8;
   static constexpr int kStepUnits = 2;
+  static constexpr int kRawShift[kStepUnits] = {0, 4};
   static constexpr int kBlockBytes = 144;
 
+  template <bool kRaw>
   static HWY_INLINE void codes(const uint8_t* p, size_t stride, int step, UnitCodes* out) {
     const __m512i first = load_4_rows(p + 16 + 32 * step, stride);
     const __m512i second = load_4_rows(p + 32 + 32 * step, stride);
     out[0] = {low_nibbles(first), low_nibbles(second)};
-    out[1] = {high_nibbles(first), high_nibbles(second)};
+    if constexpr (kRaw) {
+      const __m512i high = _mm512_set1_epi8(static_cast<char>(0xf0));
+      out[1] = {_mm512_and_si512(first, high), _mm512_and_si512(second, high)};
+    } else {
+      out[1] = {high_nibbles(first), high_nibbles(second)};
+    }
   }
-  static HWY_INLINE void scales(const RowGroup& rows, int64_t block, UnitScales* out) {
-    k_scales(rows, block, kBlockBytes, out);
+  using State = KState;
+  static HWY_INLINE void load(const RowGroup& rows, int64_t block, State& state) {
+    load_k_state(rows.data + block * kBlockBytes, rows.stride, state);
   }
+  static HWY_INLINE UnitScales scales(const State& state, int u) { return k_unit_scales(state, u); }
 };
 
 struct VnniQ5_K : weights::Q5_K {
   static constexpr int kBlockUnits = 8;
   static constexpr int kStepUnits = 2;
+  static constexpr int kRawShift[kStepUnits] = {0, 0};
   static constexpr int kBlockBytes = 176;
 
+  template <bool kRaw>
   static HWY_INLINE void codes(const uint8_t* p, size_t stride, int step, UnitCodes* out) {
     const __m512i first = load_4_rows(p + 48 + 32 * step, stride);
     const __m512i second = load_4_rows(p + 64 + 32 * step, stride);
@@ -249,16 +328,20 @@ struct VnniQ5_K : weights::Q5_K {
       out[i].high = _mm512_or_si512(i == 0 ? low_nibbles(second) : high_nibbles(second), fifth(tops[1], u));
     }
   }
-  static HWY_INLINE void scales(const RowGroup& rows, int64_t block, UnitScales* out) {
-    k_scales(rows, block, kBlockBytes, out);
+  using State = KState;
+  static HWY_INLINE void load(const RowGroup& rows, int64_t block, State& state) {
+    load_k_state(rows.data + block * kBlockBytes, rows.stride, state);
   }
+  static HWY_INLINE UnitScales scales(const State& state, int u) { return k_unit_scales(state, u); }
 };
 
 struct VnniQ6_K : weights::Q6_K {
   static constexpr int kBlockUnits = 8;
   static constexpr int kStepUnits = 4;
+  static constexpr int kRawShift[kStepUnits] = {0, 0, 0, 0};
   static constexpr int kBlockBytes = 210;
 
+  template <bool kRaw>
   static HWY_INLINE void codes(const uint8_t* p, size_t stride, int step, UnitCodes* out) {
     const uint8_t* nibbles = p + 64 * step;
     const uint8_t* tops = p + 128 + 32 * step;
@@ -276,63 +359,85 @@ struct VnniQ6_K : weights::Q6_K {
       for (int u = 0; u < 4; ++u) (half == 0 ? out[u].low : out[u].high) = v[u];
     }
   }
-  static HWY_INLINE void scales(const RowGroup& rows, int64_t block, UnitScales* out) {
-    const uint8_t* p = rows.data + static_cast<size_t>(block) * kBlockBytes;
-    // The dword that ends with d; it begins with the last two scales.
-    const __m512 d = f16_of_high_words(load_16_dwords(p + 206, rows.stride));
-    for (int pair = 0; pair < 4; ++pair) {
-      const __m512i four = load_16_dwords(p + 192 + 4 * pair, rows.stride);
-      for (int i = 0; i < 4; ++i) {
-        const __m512i moved = _mm512_slli_epi32(four, static_cast<unsigned>(24 - 8 * i));
-        out[2 * pair + i / 2].scale[i % 2] =
-            _mm512_mul_ps(d, _mm512_cvtepi32_ps(_mm512_srai_epi32(moved, 24)));
-      }
+  struct State {
+    __m512 d;
+    __m512i scales[4];  ///< a signed byte for each 16 columns
+  };
+  static HWY_INLINE void load(const RowGroup& rows, int64_t block, State& state) {
+    const uint8_t* p = rows.data + block * kBlockBytes;
+    load_16_rows(p + 192, rows.stride, state.scales);
+    state.d = _mm512_cvtph_ps(load_16_words(p + 208, rows.stride));
+  }
+  static HWY_INLINE UnitScales scales(const State& state, int u) {
+    UnitScales out;
+    for (int half = 0; half < 2; ++half) {
+      const int shift = 24 - 8 * (u % 2 * 2 + half);
+      const __m512i top = _mm512_slli_epi32(state.scales[u / 2], static_cast<unsigned>(shift));
+      out.scale[half] = _mm512_mul_ps(state.d, _mm512_cvtepi32_ps(_mm512_srai_epi32(top, 24)));
     }
+    return out;
   }
 };
 
 /// Parameter `index` of 16 rows.
 HWY_INLINE __m512 load_16_parameters(const RowGroup& rows, const uint8_t* array, int64_t index) {
-  HWY_ALIGN float values[16];
-  for (size_t row = 0; row < 16; ++row) {
-    values[row] = weights::load_parameter(array + row * rows.parameter_stride, rows.parameter_type, index);
+  if (rows.parameter_type == DType::kF32) {
+    return _mm512_castsi512_ps(load_16_dwords(array + 4 * index, rows.parameter_stride));
   }
-  return _mm512_load_ps(values);
+  const __m256i words = load_16_words(array + 2 * index, rows.parameter_stride);
+  if (rows.parameter_type == DType::kF16) return _mm512_cvtph_ps(words);
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
 }
 
-HWY_INLINE void affine_scales(const RowGroup& rows, int64_t unit, UnitScales* out) {
-  const int64_t group = unit / rows.group_units;
-  out->scale[0] = load_16_parameters(rows, rows.scales, group);
-  out->min = load_16_parameters(rows, rows.biases, group);
+/// Units of one group share the parameters, so they are kept until the group changes.
+struct AffineState {
+  UnitScales values;
+  int64_t group = -1;
+};
+
+HWY_INLINE void load_affine_state(const RowGroup& rows, int64_t unit, AffineState& state) {
+  const int64_t group = unit >> rows.group_shift;
+  if (group == state.group) return;
+  state.group = group;
+  state.values.scale[0] = load_16_parameters(rows, rows.scales, group);
+  state.values.min = load_16_parameters(rows, rows.biases, group);
 }
 
 struct VnniAffine4 : weights::Affine4 {
   static constexpr int kBlockUnits = 1;
   static constexpr int kStepUnits = 1;
+  static constexpr int kRawShift[kStepUnits] = {0};
   static constexpr int kBlockBytes = 16;
 
+  template <bool kRaw>
   static HWY_INLINE void codes(const uint8_t* p, size_t stride, int, UnitCodes* out) {
     const __m512i bytes = load_4_rows(p, stride);
     const __m512i even = low_nibbles(bytes);
     const __m512i odd = high_nibbles(bytes);
     *out = {_mm512_unpacklo_epi8(even, odd), _mm512_unpackhi_epi8(even, odd)};
   }
-  static HWY_INLINE void scales(const RowGroup& rows, int64_t unit, UnitScales* out) {
-    affine_scales(rows, unit, out);
+  using State = AffineState;
+  static HWY_INLINE void load(const RowGroup& rows, int64_t unit, State& state) {
+    load_affine_state(rows, unit, state);
   }
+  static HWY_INLINE UnitScales scales(const State& state, int) { return state.values; }
 };
 
 struct VnniAffine8 : weights::Affine8 {
   static constexpr int kBlockUnits = 1;
   static constexpr int kStepUnits = 1;
+  static constexpr int kRawShift[kStepUnits] = {0};
   static constexpr int kBlockBytes = 32;
 
+  template <bool kRaw>
   static HWY_INLINE void codes(const uint8_t* p, size_t stride, int, UnitCodes* out) {
     *out = {load_4_rows(p, stride), load_4_rows(p + 16, stride)};
   }
-  static HWY_INLINE void scales(const RowGroup& rows, int64_t unit, UnitScales* out) {
-    affine_scales(rows, unit, out);
+  using State = AffineState;
+  static HWY_INLINE void load(const RowGroup& rows, int64_t unit, State& state) {
+    load_affine_state(rows, unit, state);
   }
+  static HWY_INLINE UnitScales scales(const State& state, int) { return state.values; }
 };
 
 /// The reader of a format: engine_format(Q8_0()) -> VnniQ8_0().
