@@ -64,6 +64,15 @@ json::object measurement_json(const engine::Measurement& result, const Share& sh
           {"share_of_ceiling", share.of_ceiling}};
 }
 
+/// Why a test cannot run on this engine; empty if it can.
+std::string obstacle(const engine::Engine& engine, const engine::MeasureTest& test,
+                     const engine::MeasureOptions& options) {
+  const int64_t needed = engine::longest_row(test, options);
+  if (needed <= engine.context_tokens()) return {};
+  return fmt::format("skipped: it needs a context of {}, and this is {} (--ctx)", needed,
+                     engine.context_tokens());
+}
+
 Result<ExitCode> run(Environment& environment, const BenchFlags& flags) {
   std::vector<engine::MeasureTest> tests;
   bool first = false;
@@ -100,6 +109,12 @@ Result<ExitCode> run(Environment& environment, const BenchFlags& flags) {
   json::array results;
   for (const engine::MeasureTest& test : tests) {
     if (environment.interrupted) return ExitCode::kInterrupted;
+    if (const std::string why = obstacle(*engine, test, flags.options); !why.empty()) {
+      results.push_back({{"test", engine::to_string(test)}, {"skipped", why}});
+      if (!flags.json)
+        KVERN_TRY_STATUS(write_stdout(fmt::format("{:<14} {}\n", engine::to_string(test), why)));
+      continue;
+    }
     progress.show(engine::to_string(test));
     KVERN_TRY(const engine::Measurement result, engine::measure(*engine, test, flags.options));
     progress.clear();

@@ -67,6 +67,11 @@ Result<std::unique_ptr<engine::Engine>> open_engine(Environment& environment, co
 Result<std::vector<int32_t>> parse_ids(Files& files, const std::string& text) {
   std::string list = text;
   if (!looks_like_ids(text)) {
+    if (!files.exists(text)) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "'" + text + "' is neither a list of token ids such as 1,403,407 nor a file that exists",
+                  "--ids");
+    }
     KVERN_TRY(list, read_file(files, text, kMaxIdFileBytes));
     if (!looks_like_ids(list)) {
       return fail(ErrorCode::kInvalidArgument,

@@ -46,18 +46,35 @@ Result<std::string> text_of_line(const TokenizeFlags& flags, const std::string& 
   return std::string(value.as_string());
 }
 
-Result<std::string> decode_line(const text::Tokenizer& tokenizer, const TokenizeFlags& flags,
-                                const std::string& line, int64_t number) {
-  const std::string where = fmt::format("line {}", number);
-  std::vector<int32_t> ids;
-  KVERN_TRY(const json::value value, parse_json(line.starts_with('[') ? line : "[" + line + "]", where));
+/// "[1, 403]", or without brackets and commas as this command writes ids.
+Result<std::vector<int32_t>> ids_of_line(const std::string& line, const std::string& where) {
+  std::string array = line;
+  if (!line.starts_with('[')) {
+    array = "[";
+    bool in_number = false;
+    for (const char c : line) {
+      const bool separator = c == ' ' || c == ',' || c == '\t' || c == '\r';
+      if (!separator && !in_number && array.size() > 1) array += ',';
+      if (!separator) array += c;
+      in_number = !separator;
+    }
+    array += ']';
+  }
+  KVERN_TRY(const json::value value, parse_json(array, where));
   if (!value.is_array()) return fail(ErrorCode::kInvalidArgument, "is not an array of token ids", where);
+  std::vector<int32_t> ids;
   for (const json::value& id : value.as_array()) {
     boost::system::error_code error;
-    const auto number32 = id.to_number<int32_t>(error);
+    const auto number = id.to_number<int32_t>(error);
     if (error) return fail(ErrorCode::kInvalidArgument, "is not an array of token ids", where);
-    ids.push_back(number32);
+    ids.push_back(number);
   }
+  return ids;
+}
+
+Result<std::string> decode_line(const text::Tokenizer& tokenizer, const TokenizeFlags& flags,
+                                const std::string& line, int64_t number) {
+  KVERN_TRY(const std::vector<int32_t> ids, ids_of_line(line, fmt::format("line {}", number)));
   const std::string text = tokenizer.decode(ids, {.skip_special = flags.no_special});
   return flags.json ? to_json(json::string(text)) : text;
 }

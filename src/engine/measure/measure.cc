@@ -172,6 +172,12 @@ Result<MeasureTest> parse_measure_test(std::string_view text) {
   return test;
 }
 
+int64_t longest_row(const MeasureTest& test, const MeasureOptions& options) {
+  if (test.kind == MeasureKind::kPrefill) return test.size;
+  const int64_t context = test.kind == MeasureKind::kBatch ? kShortContext : test.size;
+  return context + std::max(options.steps, kWarmUpSteps);
+}
+
 double Measurement::median_seconds() const {
   std::vector<double> sorted = seconds;
   std::ranges::sort(sorted);

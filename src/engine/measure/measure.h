@@ -43,6 +43,9 @@ struct MeasureOptions {
   int steps = 16;  ///< of a repetition of decode and batch
 };
 
+/// Tokens that the rows of a test grow to: the context that it needs.
+int64_t longest_row(const MeasureTest& test, const MeasureOptions& options);
+
 /// Runs one test on rows of its own, which are gone afterwards. A context of `size` tokens is filled with
 /// random keys and values instead of being computed: a step costs the same.
 Result<Measurement> measure(Engine& engine, const MeasureTest& test, const MeasureOptions& options);

@@ -1,0 +1,153 @@
+#include "engine/load/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/support/engines.h"
+#include "support/result_matchers.h"
+
+namespace kvern::engine {
+namespace {
+
+Result<std::unique_ptr<Engine>> open_with(EngineOptions options) {
+  return test::open_bundled(std::move(options));
+}
+
+TEST(Engine_open, resolves_every_default) {
+  const auto files = make_posix_files();
+  ASSERT_OK_AND_ASSIGN(const auto engine,
+                       Engine::open(*files, {.model_path = kvern::test::source_file(test::kBundledGguf)}));
+  EXPECT_EQ(engine->context_tokens(), 1024);
+  EXPECT_EQ(engine->options().threads, default_threads());
+  EXPECT_EQ(engine->compute().pool().threads(), default_threads());
+  EXPECT_EQ(engine->compute().target(), compute::best_target().value());
+  EXPECT_EQ(engine->kv().options().k_codec, state::CodecId::kF16);
+  EXPECT_NE(engine->tokenizer(), nullptr);
+  EXPECT_TRUE(engine->chat_template().has_value());
+  EXPECT_THAT(engine->end_tokens(), testing::IsSupersetOf({0, 2}));
+  EXPECT_TRUE(std::ranges::is_sorted(engine->end_tokens()));
+}
+
+TEST(Engine_open, runs_on_what_it_was_told_to) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto engine,
+      open_with({.cpu_target = "avx2", .threads = 3, .context_tokens = 100, .kv_type = "bf16"}));
+  EXPECT_EQ(engine->compute().target(), compute::CpuTarget::kAvx2);
+  EXPECT_EQ(engine->compute().pool().threads(), 3);
+  EXPECT_EQ(engine->context_tokens(), 100);
+  EXPECT_EQ(engine->kv().options().v_codec, state::CodecId::kBF16);
+}
+
+TEST(Engine_open, names_the_alternatives_of_a_wrong_choice) {
+  EXPECT_ERROR(open_with({.kv_type = "q3"}), kInvalidArgument, "f32");
+  EXPECT_ERROR(open_with({.kv_type = "q3"}), kInvalidArgument, "bf16");
+  EXPECT_ERROR(open_with({.cpu_target = "avx10"}), kInvalidArgument, "avx2");
+}
+
+TEST(Engine_open, refuses_numbers_that_no_engine_can_have) {
+  EXPECT_ERROR(open_with({.threads = -1}), kInvalidArgument, "threads");
+  EXPECT_ERROR(open_with({.context_tokens = -1}), kInvalidArgument, "context");
+  EXPECT_ERROR(open_with({.context_tokens = int64_t{1} << 40}), kInvalidArgument, "context");
+  EXPECT_ERROR(open_with({.chunk_tokens = 0}), kInvalidArgument, "chunk");
+}
+
+TEST(Engine_open, refuses_a_context_beyond_a_sliding_window) {
+  const std::string windowed = kvern::test::test_data("transformers/mistral-window");
+  ASSERT_OK_AND_ASSIGN(const auto engine, open_with({.model_path = windowed}));
+  EXPECT_EQ(engine->context_tokens(), 8);
+  EXPECT_OK(open_with({.model_path = windowed, .context_tokens = 8}));
+  EXPECT_ERROR(open_with({.model_path = windowed, .context_tokens = 9}), kUnsupported, "window of 8 tokens");
+}
+
+TEST(Engine_open, names_the_file_that_is_wrong) {
+  const auto files = make_memory_files();
+  const auto open = [&](const char* path) {
+    return Engine::open(*files, {.model_path = path, .threads = 1});
+  };
+  EXPECT_ERROR(open("/nowhere"), kNotFound, "/nowhere");
+  test::put_file(*files, "/text", "not a model at all, only some text");
+  EXPECT_ERROR(open("/text"), kCorrupt, "/text");
+  test::put_file(*files, "/empty.gguf", "");
+  EXPECT_ERROR(open("/empty.gguf"), kCorrupt, "/empty.gguf");
+  ASSERT_OK(files->make_directory("/folder"));
+  EXPECT_ERROR(open("/folder"), kNotFound, "/folder");
+}
+
+TEST(Engine_open, finds_damage_in_a_folder) {
+  struct Damage {
+    const char* file;
+    const char* content;
+  };
+  for (const Damage& damage :
+       {Damage{"config.json", "{"}, Damage{"config.json", "[]"}, Damage{"model.safetensors", "short"},
+        Damage{"tokenizer.json", "{}"}, Damage{"tokenizer.json", "not JSON"},
+        Damage{"tokenizer_config.json", "{\"chat_template\": "}, Damage{"generation_config.json", "]"}}) {
+    const auto files = make_memory_files();
+    test::copy_bundled_folder(*files);
+    EXPECT_OK(Engine::open(*files, {.model_path = "/hf", .threads = 1}));
+    test::put_file(*files, std::string("/hf/") + damage.file, damage.content);
+    const auto opened = Engine::open(*files, {.model_path = "/hf", .threads = 1});
+    ASSERT_FALSE(opened.has_value()) << damage.file << ": " << damage.content;
+    EXPECT_NE(opened.error().to_string().find(damage.file), std::string::npos) << opened.error().to_string();
+  }
+}
+
+TEST(Engine_open, finds_a_weight_file_that_is_cut) {
+  const auto files = make_memory_files();
+  ASSERT_OK(test::write_synthetic(*files));
+  const std::string whole = test::get_file(*files, "/model.gguf");
+  for (const size_t keep : {whole.size() - 1, whole.size() / 2, size_t{1000}, size_t{30}, size_t{5}}) {
+    test::put_file(*files, "/cut.gguf", std::string_view(whole).substr(0, keep));
+    EXPECT_ERROR(Engine::open(*files, {.model_path = "/cut.gguf", .threads = 1}), kCorrupt, "/cut.gguf")
+        << keep;
+  }
+}
+
+class EngineForward : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(engine_, open_with({.context_tokens = 8}));
+    row_ = engine_->kv().add_row();
+  }
+  std::unique_ptr<Engine> engine_;
+  state::RowId row_{};
+};
+
+TEST_F(EngineForward, gives_the_logits_that_were_asked_for) {
+  const std::vector<int32_t> a = {1, 2, 3}, b = {4, 5};
+  const state::RowId other = engine_->kv().add_row();
+  const std::vector<Engine::RowTokens> rows = {{.row = row_, .tokens = a, .want_all_logits = true},
+                                               {.row = other, .tokens = b}};
+  ASSERT_OK_AND_ASSIGN(const std::span<float> logits, engine_->forward(rows));
+  EXPECT_EQ(logits.size(), 4U * 4096);
+}
+
+TEST_F(EngineForward, a_row_without_tokens_has_no_logits) {
+  const std::vector<int32_t> some = {1, 2};
+  const state::RowId other = engine_->kv().add_row();
+  for (const bool all : {false, true}) {
+    const std::vector<Engine::RowTokens> rows = {{.row = row_, .tokens = {}, .want_all_logits = all},
+                                                 {.row = other, .tokens = some}};
+    ASSERT_OK_AND_ASSIGN(const std::span<float> logits, engine_->forward(rows));
+    EXPECT_EQ(logits.size(), 4096U);
+  }
+  const Engine::RowTokens none{.row = row_, .tokens = {}};
+  ASSERT_OK_AND_ASSIGN(const std::span<float> logits, engine_->forward({&none, 1}));
+  EXPECT_TRUE(logits.empty());
+}
+
+TEST_F(EngineForward, an_error_leaves_every_row_as_it_was) {
+  const std::vector<int32_t> some = {1, 2, 3, 4, 5};
+  const Engine::RowTokens work{.row = row_, .tokens = some};
+  ASSERT_OK(engine_->forward({&work, 1}));
+  EXPECT_ERROR(engine_->forward({&work, 1}), kInvalidArgument, "10 tokens do not fit the context of 8");
+  const std::vector<int32_t> outside = {1, 4096};
+  const Engine::RowTokens bad{.row = row_, .tokens = outside};
+  EXPECT_ERROR(engine_->prefill({&bad, 1}), kInvalidArgument, "token 4096");
+  EXPECT_EQ(engine_->kv().length(row_).value(), 5);
+  const Engine::RowTokens nobody{.row = state::RowId{999}, .tokens = some};
+  EXPECT_ERROR(engine_->forward({&nobody, 1}), kNotFound, "");
+}
+
+}  // namespace
+}  // namespace kvern::engine
