@@ -43,21 +43,22 @@ TEST_P(SharedModels, open_with_the_geometry_that_their_readme_states) {
   EXPECT_EQ(model.weights.layers.front().down.type, expected.down);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SharedModels,
-                         testing::Values(Expected{"stories260K.f32.gguf", DType::kF32, DType::kF32, 64, 172, 5, 512, 512},
-                                         Expected{"stories260K.f16.gguf", DType::kF16, DType::kF16, 64, 172, 5, 512, 512},
-                                         Expected{"stories260K.q8_0.gguf", DType::kQ8_0, DType::kF16, 64, 172, 5, 512, 512},
-                                         Expected{"stories260K.q4_0.gguf", DType::kQ4_0, DType::kF16, 64, 172, 5, 512, 512},
-                                         Expected{"stories260K-hf", DType::kF32, DType::kF32, 64, 172, 5, 512, 512},
-                                         Expected{"baby105.f16.gguf", DType::kF16, DType::kF16, 128, 352, 6, 105, 256},
-                                         Expected{"baby105.q8_0.gguf", DType::kQ8_0, DType::kQ8_0, 128, 352, 6, 105, 256},
-                                         Expected{"baby105.q4_0.gguf", DType::kQ4_0, DType::kQ4_0, 128, 352, 6, 105, 256}),
-                         [](const testing::TestParamInfo<Expected>& info) {
-                           std::string name = info.param.file;
-                           for (char& c : name)
-                             if (c == '-' || c == '.') c = '_';
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, SharedModels,
+    testing::Values(Expected{"stories260K.f32.gguf", DType::kF32, DType::kF32, 64, 172, 5, 512, 512},
+                    Expected{"stories260K.f16.gguf", DType::kF16, DType::kF16, 64, 172, 5, 512, 512},
+                    Expected{"stories260K.q8_0.gguf", DType::kQ8_0, DType::kF16, 64, 172, 5, 512, 512},
+                    Expected{"stories260K.q4_0.gguf", DType::kQ4_0, DType::kF16, 64, 172, 5, 512, 512},
+                    Expected{"stories260K-hf", DType::kF32, DType::kF32, 64, 172, 5, 512, 512},
+                    Expected{"baby105.f16.gguf", DType::kF16, DType::kF16, 128, 352, 5, 105, 256},
+                    Expected{"baby105.q8_0.gguf", DType::kQ8_0, DType::kQ8_0, 128, 352, 5, 105, 256},
+                    Expected{"baby105.q4_0.gguf", DType::kQ4_0, DType::kQ4_0, 128, 352, 5, 105, 256}),
+    [](const testing::TestParamInfo<Expected>& info) {
+      std::string name = info.param.file;
+      for (char& c : name)
+        if (c == '-' || c == '.') c = '_';
+      return name;
+    });
 
 }  // namespace
 }  // namespace kvern::model
