@@ -17,8 +17,8 @@ class MemoryAccount {
   MemoryAccount& operator=(const MemoryAccount&) = delete;
 
   class Block;
-  /// `bytes` > 0 bytes, 64-byte aligned, contents undefined; kExhausted (retryable) beyond the budget or when
-  /// the system has no more.
+  /// `bytes` > 0 bytes, at least 64-byte aligned, contents undefined; kExhausted (retryable) beyond the
+  /// budget or when the system has no more.
   Result<Block> allocate(size_t bytes);
 
   size_t budget_bytes() const { return budget_bytes_; }

@@ -4,6 +4,12 @@
 #include "state/attend/unit.h"
 
 namespace kvern::state {
+namespace {
+
+// Encoded tiles are fetched this much before they are used: about 2 us, some times the latency of memory.
+constexpr int64_t kAhead = 2 * kTile;
+
+}  // namespace
 
 // Positions [begin, end) of one tile. Tokens that see all of them are handled together, earlier ones one by
 // one.
@@ -22,7 +28,7 @@ void UnitAttention::encoded_part(const Work& work, const Part& part, const Parti
   float* scores = work.scores + q * kTile;
   for_runs(work, KvSide::kKey, part.begin, part.end, [&](const EncodedRun& run, int64_t offset) {
     keys_.scores({work.queries + q * k_width_, part.queries, source_.geometry.key.dim, scores + offset, kTile,
-                  upcoming(work, KvSide::kKey, part.begin + offset + kTile)},
+                  upcoming(work, KvSide::kKey, part.begin + offset + kAhead)},
                  run);
   });
   std::fill_n(work.counts + q, part.queries, static_cast<int32_t>(part.end - part.begin));
@@ -31,7 +37,7 @@ void UnitAttention::encoded_part(const Work& work, const Part& part, const Parti
   std::fill_n(sums, part.queries * v_width_, 0.0F);
   for_runs(work, KvSide::kValue, part.begin, part.end, [&](const EncodedRun& run, int64_t offset) {
     values_.accumulate({scores + offset, kTile, part.queries, source_.geometry.value.dim, sums,
-                        upcoming(work, KvSide::kValue, part.begin + offset + kTile)},
+                        upcoming(work, KvSide::kValue, part.begin + offset + kAhead)},
                        run);
   });
   for (int64_t i = q; i < q + part.queries; ++i) {

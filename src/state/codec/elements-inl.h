@@ -174,9 +174,10 @@ struct ElementCodec {
     }
   }
 
+  // Into L2: fetching as much into L1 runs out of its miss buffers and was measured a third slower.
   static HWY_INLINE void fetch(const std::byte* p, int64_t bytes) {
     if (p == nullptr) return;
-    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i);
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
   }
 };
 
