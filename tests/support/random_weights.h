@@ -124,6 +124,29 @@ inline OwnedMatrix random_matrix(const RandomMatrixOptions& options) {
   return result;
 }
 
+/// Puts a NaN into row `row`: into its first scale, or its first value where there are no scales.
+inline void poison_row(OwnedMatrix& matrix, int64_t row) {
+  const compute::DType type = matrix.view.type;
+  const bool affine = type == compute::DType::kAffine4 || type == compute::DType::kAffine8;
+  const compute::DType number = affine ? matrix.view.affine.type : type;
+  const auto r = static_cast<size_t>(row);
+  std::byte* p =
+      matrix.data.data() + (matrix.view.data - matrix.data.data()) + r * matrix.view.row_stride_bytes;
+  if (type == compute::DType::kQ6_K) p += 208;
+  if (affine) {
+    p = matrix.scales.data() +
+        r * compute::row_bytes(number, matrix.view.cols / matrix.view.affine.group_size);
+  }
+  const uint32_t nan =
+      number == compute::DType::kF32 || number == compute::DType::kBF16 ? 0x7fc00000u : 0x7e00u;
+  if (number == compute::DType::kF32) {
+    std::memcpy(p, &nan, 4);
+  } else {
+    random_weights_detail::put_u16(p,
+                                   static_cast<uint16_t>(number == compute::DType::kBF16 ? nan >> 16 : nan));
+  }
+}
+
 /// Uniform in [-1, 1), with one large value in each 50.
 inline std::vector<float> random_activations(int64_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
