@@ -73,6 +73,45 @@ std::string obstacle(const engine::Engine& engine, const engine::MeasureTest& te
                      engine.context_tokens());
 }
 
+json::object machine_json(engine::Engine& engine, const compute::MachineCeilings& ceilings) {
+  return {{"model", engine.options().model_path},
+          {"threads", engine.options().threads},
+          {"kv_type", engine.options().kv_type},
+          {"cpu_target", compute::to_string(engine.compute().target())},
+          {"read_bytes_per_second", ceilings.read_bytes_per_second},
+          {"int8_ops_per_second", ceilings.int8_ops_per_second},
+          {"f32_ops_per_second", ceilings.f32_ops_per_second}};
+}
+
+std::string machine_text(engine::Engine& engine, const compute::MachineCeilings& ceilings) {
+  return fmt::format(
+      "{}, {} threads, {}, KV {}\nceilings: read {:.1f} GB/s ({} streams a thread), int8 {:.0f} GOPS, f32 "
+      "{:.0f} GFLOPS\n\n{:<14} {:>12} {:>12}  {}\n",
+      engine.options().model_path, engine.options().threads, compute::to_string(engine.compute().target()),
+      engine.options().kv_type, ceilings.read_bytes_per_second / 1e9, ceilings.read_streams,
+      ceilings.int8_ops_per_second / 1e9, ceilings.f32_ops_per_second / 1e9, "test", "tokens/s", "median ms",
+      "share of the ceiling");
+}
+
+/// A test's line of the table and its object.
+struct Report {
+  std::string text;
+  json::object object;
+};
+
+Result<Report> run_test(engine::Engine& engine, const engine::MeasureTest& test, const BenchFlags& flags,
+                        const compute::MachineCeilings& ceilings) {
+  const std::string name = engine::to_string(test);
+  if (const std::string why = obstacle(engine, test, flags.options); !why.empty())
+    return Report{fmt::format("{:<14} {}\n", name, why), {{"test", name}, {"skipped", why}}};
+  KVERN_TRY(const engine::Measurement result, engine::measure(engine, test, flags.options));
+  const Share share =
+      share_of(result, ceilings, is_block_quantized(engine.model().opened().weights.output.type));
+  return Report{fmt::format("{:<14} {:>12.2f} {:>12.2f}  {}\n", name, result.tokens_per_second(),
+                            result.median_seconds() * 1e3, share.text),
+                measurement_json(result, share)};
+}
+
 Result<ExitCode> run(Environment& environment, const BenchFlags& flags) {
   std::vector<engine::MeasureTest> tests;
   bool first = false;
@@ -84,55 +123,29 @@ Result<ExitCode> run(Environment& environment, const BenchFlags& flags) {
     KVERN_TRY(const engine::MeasureTest test, engine::parse_measure_test(name));
     tests.push_back(test);
   }
+  const auto print = [&](const std::string& text) { return flags.json ? Status(Ok{}) : write_stdout(text); };
   KVERN_TRY(const std::unique_ptr<engine::Engine> engine, open_engine(environment, flags.model));
-  const bool int8_weights = is_block_quantized(engine->model().opened().weights.output.type);
   ProgressLine progress;
   progress.show("measuring the machine");
   const compute::MachineCeilings ceilings = compute::probe_machine(engine->compute());
   progress.clear();
-  json::object report{{"model", flags.model.engine.model_path},
-                      {"threads", engine->options().threads},
-                      {"kv_type", engine->options().kv_type},
-                      {"cpu_target", compute::to_string(engine->compute().target())},
-                      {"read_bytes_per_second", ceilings.read_bytes_per_second},
-                      {"int8_ops_per_second", ceilings.int8_ops_per_second},
-                      {"f32_ops_per_second", ceilings.f32_ops_per_second}};
-  if (!flags.json) {
-    KVERN_TRY_STATUS(write_stdout(fmt::format(
-        "{}, {} threads, {}, KV {}\nceilings: read {:.1f} GB/s ({} streams a thread), int8 {:.0f} GOPS, f32 "
-        "{:.0f} GFLOPS\n\n{:<14} {:>12} {:>12}  {}\n",
-        flags.model.engine.model_path, engine->options().threads,
-        compute::to_string(engine->compute().target()), engine->options().kv_type,
-        ceilings.read_bytes_per_second / 1e9, ceilings.read_streams, ceilings.int8_ops_per_second / 1e9,
-        ceilings.f32_ops_per_second / 1e9, "test", "tokens/s", "median ms", "share of the ceiling")));
-  }
+  json::object report = machine_json(*engine, ceilings);
+  KVERN_TRY_STATUS(print(machine_text(*engine, ceilings)));
   json::array results;
   for (const engine::MeasureTest& test : tests) {
     if (environment.interrupted) return ExitCode::kInterrupted;
-    if (const std::string why = obstacle(*engine, test, flags.options); !why.empty()) {
-      results.push_back({{"test", engine::to_string(test)}, {"skipped", why}});
-      if (!flags.json)
-        KVERN_TRY_STATUS(write_stdout(fmt::format("{:<14} {}\n", engine::to_string(test), why)));
-      continue;
-    }
     progress.show(engine::to_string(test));
-    KVERN_TRY(const engine::Measurement result, engine::measure(*engine, test, flags.options));
+    KVERN_TRY(Report result, run_test(*engine, test, flags, ceilings));
     progress.clear();
-    const Share share = share_of(result, ceilings, int8_weights);
-    results.push_back(measurement_json(result, share));
-    if (!flags.json) {
-      KVERN_TRY_STATUS(
-          write_stdout(fmt::format("{:<14} {:>12.2f} {:>12.2f}  {}\n", engine::to_string(test),
-                                   result.tokens_per_second(), result.median_seconds() * 1e3, share.text)));
-    }
+    KVERN_TRY_STATUS(print(result.text));
+    results.push_back(std::move(result.object));
   }
   report["results"] = std::move(results);
   if (first) {
     KVERN_TRY(const double seconds, first_token_seconds(environment, flags));
     report["load_to_first_token_seconds"] = seconds;
-    if (!flags.json)
-      KVERN_TRY_STATUS(write_stdout(
-          fmt::format("{:<14} {:>12} {:>12.2f}  load and a prompt of 8\n", "first", "", seconds * 1e3)));
+    KVERN_TRY_STATUS(
+        print(fmt::format("{:<14} {:>12} {:>12.2f}  load and a prompt of 8\n", "first", "", seconds * 1e3)));
   }
   if (flags.json) KVERN_TRY_STATUS(write_json(report));
   return ExitCode::kOk;
