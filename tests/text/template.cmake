@@ -3,6 +3,9 @@ kvern_add_test(template/reference_cases_test.cc LINK kvern::text)
 kvern_add_test(template/chat_template_test.cc LINK kvern::text)
 kvern_add_test(template/white_space_test.cc LINK kvern::text)
 kvern_add_test(template/limits_test.cc LINK kvern::text)
+kvern_add_test(template/strftime_test.cc LINK kvern::text)
+kvern_add_test(template/unicode_test.cc LINK kvern::text)
+kvern_add_test(template/number_text_test.cc LINK kvern::text)
 kvern_add_test(template/shared_goldens_test.cc LINK kvern::text LABELS shared)
 
 # For comparisons with other engines (tools/peers).

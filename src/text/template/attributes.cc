@@ -108,8 +108,10 @@ Result<Value> get_attribute(Runtime& runtime, const Value& object, std::string_v
 
 Result<Value> get_item(Runtime& runtime, const Value& object, const Value& key) {
   if (object.is_undefined()) return undefined_error(object);
+  if (key.is_string()) KVERN_TRY_STATUS(runtime.charge_bytes(key.text().size()));
   if (object.is_dict()) {
     if (!is_hashable(key)) return no_element(object, "of type " + key.type_name());
+    KVERN_TRY_STATUS(check_key(runtime, key));
     if (const Value* found = object.as_dict().find(key)) return *found;
   }
   if ((object.is_list() || object.is_string()) && key.is_integral()) {

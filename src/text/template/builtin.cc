@@ -44,6 +44,14 @@ const Builtin* find_in_any(std::initializer_list<std::span<const Builtin>> table
   return nullptr;
 }
 
+/// Pays for the call and for reading its text arguments.
+Status charge_arguments(Runtime& runtime, const CallArguments& arguments) {
+  size_t bytes = 0;
+  for (const Value& value : arguments.positional) bytes += value.is_string() ? value.text().size() : 0;
+  for (const auto& [name, value] : arguments.named) bytes += value.is_string() ? value.text().size() : 0;
+  return runtime.charge(1 + arguments.positional.size() + arguments.named.size() + bytes / 64);
+}
+
 Status bind_named(const Builtin& builtin, const ParameterList& parameters, CallArguments& arguments,
                   BoundArguments& bound) {
   for (auto& [name, value] : arguments.named) {
@@ -103,7 +111,7 @@ const Builtin* find_method(const Value& receiver, std::string_view name) {
 
 Result<Value> invoke(Runtime& runtime, const Builtin& builtin, const Value& receiver,
                      CallArguments arguments) {
-  KVERN_TRY_STATUS(runtime.charge(1));
+  KVERN_TRY_STATUS(charge_arguments(runtime, arguments));
   const ParameterList parameters = split_parameters(builtin.parameters);
   BoundArguments bound(parameters.names.size());
   bound.bind(0, receiver);

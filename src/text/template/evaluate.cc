@@ -36,8 +36,8 @@ Result<bool> Interpreter::evaluate_condition(const Expression& expression) {
 
 Result<Value> Interpreter::evaluate_node(const NameExpression& node) {
   for (const Scope* scope = scope_.get(); scope != nullptr; scope = scope->parent.get()) {
-    if (const Value* found = scope->find_here(node.symbol)) return *found;
     KVERN_TRY_STATUS(runtime_.charge(scope->variables.size() / 16));
+    if (const Value* found = scope->find_here(node.symbol)) return *found;
   }
   return Value::undefined("'" + tree_.symbols[static_cast<size_t>(node.symbol)] + "' is undefined");
 }
@@ -57,6 +57,7 @@ Result<Value> Interpreter::evaluate_node(const DictExpression& node) {
   for (const auto& [key_node, value_node] : node.entries) {
     KVERN_TRY(Value key, evaluate(*key_node));
     KVERN_TRY(Value value, evaluate(*value_node));
+    KVERN_TRY_STATUS(check_key(runtime_, key));
     KVERN_TRY_STATUS(runtime_.heap().set(*dict, std::move(key), std::move(value)));
   }
   return Value::dict(dict);
@@ -112,6 +113,7 @@ Result<CallArguments> Interpreter::evaluate_arguments(const ArgumentList& list) 
     if (!value.is_dict())
       return template_error("argument after ** must be a mapping, not " + value.type_name());
     for (const auto& [key, item] : value.as_dict().entries()) {
+      KVERN_TRY_STATUS(check_key(runtime_, key));
       KVERN_TRY_STATUS(runtime_.charge(1));
       if (!key.is_string()) return template_error("keywords must be strings");
       arguments.named.emplace_back(key.text(), item);

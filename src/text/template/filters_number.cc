@@ -28,7 +28,7 @@ Result<Value> filter_abs(Runtime&, BoundArguments& arguments) {
   return template_error("bad operand type for abs(): '" + value.type_name() + "'");
 }
 
-Result<Value> filter_int(Runtime&, BoundArguments& arguments) {
+Result<Value> filter_int(Runtime& runtime, BoundArguments& arguments) {
   const Value& value = arguments.self();
   if (value.is_undefined()) return undefined_error(value);
   if (value.is_integral()) return Value::integer(value.as_int());
@@ -36,6 +36,7 @@ Result<Value> filter_int(Runtime&, BoundArguments& arguments) {
   std::optional<int64_t> result;
   if (value.is_float()) result = truncated(value.as_double());
   if (value.is_string()) {
+    KVERN_TRY_STATUS(runtime.charge_bytes(value.text().size()));
     if (base == 0 || (base >= 2 && base <= 36)) result = parse_integer(value.text(), static_cast<int>(base));
     if (!result) {
       if (const auto number = parse_float(value.text())) result = truncated(*number);
@@ -45,11 +46,12 @@ Result<Value> filter_int(Runtime&, BoundArguments& arguments) {
   return arguments.find(1) != nullptr ? arguments[1] : Value::integer(0);
 }
 
-Result<Value> filter_float(Runtime&, BoundArguments& arguments) {
+Result<Value> filter_float(Runtime& runtime, BoundArguments& arguments) {
   const Value& value = arguments.self();
   if (value.is_undefined()) return undefined_error(value);
   if (value.is_number()) return Value::number(value.as_double());
   if (value.is_string()) {
+    KVERN_TRY_STATUS(runtime.charge_bytes(value.text().size()));
     if (const auto number = parse_float(value.text())) return Value::number(*number);
   }
   return arguments.find(1) != nullptr ? arguments[1] : Value::number(0.0);

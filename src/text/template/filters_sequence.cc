@@ -126,6 +126,7 @@ Result<Value> filter_unique(Runtime& runtime, BoundArguments& arguments) {
   std::vector<Value> out;
   for (size_t i = 0; i < keys.size(); ++i) {
     const size_t before = seen->size();
+    KVERN_TRY_STATUS(check_key(runtime, keys[i]));
     KVERN_TRY_STATUS(runtime.heap().set(*seen, keys[i], Value()));
     if (seen->size() > before) out.push_back(list->items[i]);
   }

@@ -43,6 +43,7 @@ Result<Value> filter_strip(Runtime& runtime, BoundArguments& arguments) {
   const Value* characters = arguments.find(1);
   if (characters == nullptr || characters->is_none()) return runtime.string(std::string(strip(text, side)));
   KVERN_TRY(const std::string set, arguments.string(1, ""));
+  KVERN_TRY_STATUS(runtime.charge(1 + text.size() * (set.size() / 64)));
   return runtime.string(std::string(strip(text, side, set)));
 }
 
@@ -186,7 +187,8 @@ Result<Value> filter_format(Runtime& runtime, BoundArguments& arguments) {
     }
     KVERN_TRY(Dict * dict, runtime.heap().dict());
     for (auto& [name, value] : arguments.rest.named) {
-      KVERN_TRY_STATUS(runtime.heap().set(*dict, Value::literal(name), value));
+      KVERN_TRY(Value key, runtime.string(name));
+      KVERN_TRY_STATUS(runtime.heap().set(*dict, std::move(key), value));
     }
     return format_percent(runtime, pattern, Value::dict(dict));
   }

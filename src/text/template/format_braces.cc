@@ -148,6 +148,7 @@ Status BraceFormatter::field(std::string_view text) {
 }
 
 Result<Value> BraceFormatter::run(std::string_view pattern) {
+  KVERN_TRY_STATUS(runtime_.charge_bytes(pattern.size()));
   for (size_t at = 0; at < pattern.size();) {
     const char c = pattern[at];
     if (c != '{' && c != '}') {

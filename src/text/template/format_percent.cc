@@ -136,6 +136,7 @@ Status PercentFormatter::conversion() {
 }
 
 Result<Value> PercentFormatter::run() {
+  KVERN_TRY_STATUS(runtime_.charge_bytes(pattern_.size()));
   while (at_ < pattern_.size()) {
     if (out_.size() > runtime_.limits().max_memory_bytes)
       return fail(ErrorCode::kExhausted, "a formatted text is too long");

@@ -311,7 +311,8 @@ Status Interpreter::bind_named(const MacroDefinition& macro, CallArguments& argu
     } else if (name == "caller" && macro.uses_caller) {
       scope_->set(kCallerSymbol, std::move(value));
     } else if (macro.uses_kwargs) {
-      KVERN_TRY_STATUS(runtime_.heap().set(*kwargs, Value::literal(name), std::move(value)));
+      KVERN_TRY(Value key, runtime_.string(name));
+      KVERN_TRY_STATUS(runtime_.heap().set(*kwargs, std::move(key), std::move(value)));
     } else {
       return template_error("macro '" + macro.name + "' takes no keyword argument '" + name + "'");
     }

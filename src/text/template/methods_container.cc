@@ -114,13 +114,8 @@ Result<Value> list_sort(Runtime& runtime, BoundArguments& arguments) {
 
 const Dict& dict_of(const BoundArguments& arguments) { return arguments.self().as_dict(); }
 
-Status check_hashable(const Value& key) {
-  if (is_hashable(key)) return Ok{};
-  return template_error("unhashable type: '" + key.type_name() + "'");
-}
-
-Result<Value> dict_get(Runtime&, BoundArguments& arguments) {
-  KVERN_TRY_STATUS(check_hashable(arguments[1]));
+Result<Value> dict_get(Runtime& runtime, BoundArguments& arguments) {
+  KVERN_TRY_STATUS(check_key(runtime, arguments[1]));
   if (const Value* found = dict_of(arguments).find(arguments[1])) return *found;
   return arguments.find(2) != nullptr ? arguments[2] : Value();
 }
@@ -153,7 +148,10 @@ Status merge(Runtime& runtime, Dict& into, const Value& from) {
   if (from.is_dict()) {
     const auto entries = from.as_dict().entries();  // a copy: a dict may update itself
     KVERN_TRY_STATUS(runtime.charge(entries.size()));
-    for (const auto& [key, value] : entries) KVERN_TRY_STATUS(runtime.heap().set(into, key, value));
+    for (const auto& [key, value] : entries) {
+      KVERN_TRY_STATUS(check_key(runtime, key));
+      KVERN_TRY_STATUS(runtime.heap().set(into, key, value));
+    }
     return Ok{};
   }
   KVERN_TRY(const List* pairs, iterate(runtime, from));
@@ -162,6 +160,7 @@ Status merge(Runtime& runtime, Dict& into, const Value& from) {
     if (!pair.is_list() || pair.as_list().items.size() != 2) {
       return template_error("a dict is made from a mapping or from pairs");
     }
+    KVERN_TRY_STATUS(check_key(runtime, pair.as_list().items[0]));
     KVERN_TRY_STATUS(runtime.heap().set(into, pair.as_list().items[0], pair.as_list().items[1]));
   }
   return Ok{};
@@ -171,13 +170,14 @@ Result<Value> dict_update(Runtime& runtime, BoundArguments& arguments) {
   Dict& dict = arguments.self().as_dict();
   for (const Value& source : arguments.rest.positional) KVERN_TRY_STATUS(merge(runtime, dict, source));
   for (const auto& [name, value] : arguments.rest.named) {
-    KVERN_TRY_STATUS(runtime.heap().set(dict, Value::literal(name), value));
+    KVERN_TRY(Value key, runtime.string(name));
+    KVERN_TRY_STATUS(runtime.heap().set(dict, std::move(key), value));
   }
   return Value();
 }
 
 Result<Value> dict_pop(Runtime& runtime, BoundArguments& arguments) {
-  KVERN_TRY_STATUS(check_hashable(arguments[1]));
+  KVERN_TRY_STATUS(check_key(runtime, arguments[1]));
   const Value* found = dict_of(arguments).find(arguments[1]);
   if (found == nullptr) {
     if (arguments.find(2) != nullptr) return arguments[2];
@@ -190,7 +190,7 @@ Result<Value> dict_pop(Runtime& runtime, BoundArguments& arguments) {
 }
 
 Result<Value> dict_setdefault(Runtime& runtime, BoundArguments& arguments) {
-  KVERN_TRY_STATUS(check_hashable(arguments[1]));
+  KVERN_TRY_STATUS(check_key(runtime, arguments[1]));
   if (const Value* found = dict_of(arguments).find(arguments[1])) return *found;
   Value value = arguments.find(2) != nullptr ? arguments[2] : Value();
   KVERN_TRY_STATUS(runtime.heap().set(arguments.self().as_dict(), arguments[1], value));

@@ -6,6 +6,7 @@
 #include "text/template/builtin.h"
 #include "text/template/operators.h"
 #include "text/template/runtime.h"
+#include "text/template/text_ops.h"
 #include "text/template/unicode.h"
 
 namespace kvern::jinja {
@@ -19,8 +20,9 @@ struct Window {
   size_t start = 0;
 };
 
-Result<std::optional<Window>> window(const BoundArguments& arguments) {
+Result<std::optional<Window>> window(Runtime& runtime, const BoundArguments& arguments) {
   const StringData& data = arguments.self().string_data();
+  KVERN_TRY_STATUS(runtime.charge_bytes(data.text.size()));
   const auto size = static_cast<int64_t>(data.code_points);
   KVERN_TRY(int64_t start, arguments.integer(2, 0));
   KVERN_TRY(int64_t end, arguments.integer(3, size));
@@ -37,7 +39,7 @@ enum class End : uint8_t { kStart, kFinish };
 
 template <End which>
 Result<Value> method_affix(Runtime& runtime, BoundArguments& arguments) {
-  KVERN_TRY(const auto part, window(arguments));
+  KVERN_TRY(const auto part, window(runtime, arguments));
   std::vector<Value> candidates = {arguments[1]};
   if (arguments[1].is_list() && arguments[1].as_list().is_tuple()) candidates = arguments[1].as_list().items;
   KVERN_TRY_STATUS(runtime.charge(candidates.size()));
@@ -47,6 +49,7 @@ Result<Value> method_affix(Runtime& runtime, BoundArguments& arguments) {
     }
     if (!part) continue;
     const std::string& affix = candidate.text();
+    KVERN_TRY_STATUS(runtime.charge_bytes(std::min(affix.size(), part->text.size())));
     if (which == End::kStart ? part->text.starts_with(affix) : part->text.ends_with(affix))
       return Value::boolean(true);
   }
@@ -57,13 +60,12 @@ enum class Missing : uint8_t { kMinusOne, kError };
 
 template <End from, Missing missing>
 Result<Value> method_find(Runtime& runtime, BoundArguments& arguments) {
-  KVERN_TRY_STATUS(runtime.charge_bytes(arguments.self().text().size()));
   if (!arguments[1].is_string()) return template_error("must be str, not " + arguments[1].type_name());
-  KVERN_TRY(const auto part, window(arguments));
+  KVERN_TRY(const auto part, window(runtime, arguments));
   size_t found = std::string_view::npos;
   if (part)
-    found =
-        from == End::kStart ? part->text.find(arguments[1].text()) : part->text.rfind(arguments[1].text());
+    found = from == End::kStart ? find_text(part->text, arguments[1].text())
+                                : rfind_text(part->text, arguments[1].text());
   if (found != std::string_view::npos) {
     return Value::integer(static_cast<int64_t>(part->start + count_code_points(part->text.substr(0, found))));
   }
@@ -72,15 +74,14 @@ Result<Value> method_find(Runtime& runtime, BoundArguments& arguments) {
 }
 
 Result<Value> method_count(Runtime& runtime, BoundArguments& arguments) {
-  KVERN_TRY_STATUS(runtime.charge_bytes(arguments.self().text().size()));
   if (!arguments[1].is_string()) return template_error("must be str, not " + arguments[1].type_name());
-  KVERN_TRY(const auto part, window(arguments));
+  KVERN_TRY(const auto part, window(runtime, arguments));
   const std::string& needle = arguments[1].text();
   if (!part) return Value::integer(0);
   if (needle.empty()) return Value::integer(static_cast<int64_t>(count_code_points(part->text)) + 1);
   int64_t count = 0;
-  for (size_t at = part->text.find(needle); at != std::string_view::npos;
-       at = part->text.find(needle, at + needle.size())) {
+  for (size_t at = find_text(part->text, needle); at != std::string_view::npos;
+       at = find_text(part->text, needle, at + needle.size())) {
     ++count;
   }
   return Value::integer(count);
@@ -109,14 +110,16 @@ Result<Value> by_test(Runtime& runtime, BoundArguments& arguments) {
 constexpr char kLower[] = "lower";
 constexpr char kUpper[] = "upper";
 
-Result<Value> method_is_ascii(Runtime&, BoundArguments& arguments) {
+Result<Value> method_is_ascii(Runtime& runtime, BoundArguments& arguments) {
   const std::string& text = arguments.self().text();
+  KVERN_TRY_STATUS(runtime.charge_bytes(text.size()));
   return Value::boolean(
       std::ranges::all_of(text, [](char c) { return is_ascii(static_cast<unsigned char>(c)); }));
 }
 
-Result<Value> method_is_title(Runtime&, BoundArguments& arguments) {
+Result<Value> method_is_title(Runtime& runtime, BoundArguments& arguments) {
   const std::string& text = arguments.self().text();
+  KVERN_TRY_STATUS(runtime.charge_bytes(text.size()));
   const bool cased = to_upper(text) != to_lower(text);
   return Value::boolean(cased && title_case(text) == text);
 }

@@ -71,7 +71,7 @@ std::vector<std::string_view> split_at(std::string_view text, std::string_view s
   std::vector<std::string_view> pieces;
   size_t start = 0;
   while (pieces.size() < most) {
-    const size_t found = text.find(separator, start);
+    const size_t found = find_text(text, separator, start);
     if (found == std::string_view::npos) break;
     pieces.push_back(text.substr(start, found - start));
     start = found + separator.size();
@@ -80,16 +80,16 @@ std::vector<std::string_view> split_at(std::string_view text, std::string_view s
   return pieces;
 }
 
+/// As split_at, from the right: on the text read backwards.
 std::vector<std::string_view> split_at_right(std::string_view text, std::string_view separator,
                                              uint64_t most) {
+  const std::string backwards(text.rbegin(), text.rend());
+  const std::string reversed_separator(separator.rbegin(), separator.rend());
   std::vector<std::string_view> pieces;
-  while (pieces.size() < most) {
-    const size_t found = text.rfind(separator);
-    if (found == std::string_view::npos) break;
-    pieces.push_back(text.substr(found + separator.size()));
-    text = text.substr(0, found);
+  for (const std::string_view piece : split_at(backwards, reversed_separator, most)) {
+    const auto end = static_cast<size_t>(piece.data() - backwards.data());  // counted from the text's end
+    pieces.push_back(text.substr(text.size() - end - piece.size(), piece.size()));
   }
-  pieces.push_back(text);
   std::ranges::reverse(pieces);
   return pieces;
 }
@@ -115,8 +115,9 @@ template <Side from>
 Result<Value> method_partition(Runtime& runtime, BoundArguments& arguments) {
   const std::string_view text = arguments.self().text();
   KVERN_TRY(const std::string separator, arguments.string(1, ""));
+  KVERN_TRY_STATUS(runtime.charge_bytes(text.size() + separator.size()));
   if (separator.empty()) return template_error("empty separator");
-  const size_t found = from == Side::kLeft ? text.find(separator) : text.rfind(separator);
+  const size_t found = from == Side::kLeft ? find_text(text, separator) : rfind_text(text, separator);
   std::vector<std::string_view> parts;
   if (found != std::string_view::npos) {
     parts = {text.substr(0, found), separator, text.substr(found + separator.size())};

@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "text/template/text_ops.h"
 #include "text/template/unicode.h"
 
 namespace kvern::jinja {
 
 namespace {
+
+/// A look-up compares a key with several others.
+constexpr size_t kKeyBytesPerStep = 4;
 
 Result<bool> equal_lists(Runtime& runtime, const List& a, const List& b) {
   if (&a == &b) return true;
@@ -96,7 +100,10 @@ Result<bool> ordered(Runtime& runtime, ComparisonOperator op, const Value& a, co
     if (a.is_integral() && b.is_integral()) return holds(op, a.as_int(), b.as_int());
     return holds(op, a.as_double(), b.as_double());
   }
-  if (a.is_string() && b.is_string()) return holds(op, a.text(), b.text());  // UTF-8 keeps code point order
+  if (a.is_string() && b.is_string()) {
+    KVERN_TRY_STATUS(runtime.charge_bytes(std::min(a.text().size(), b.text().size())));
+    return holds(op, a.text(), b.text());  // UTF-8 keeps code point order
+  }
   if (a.is_list() && b.is_list() && a.as_list().is_tuple() == b.as_list().is_tuple()) {
     return ordered_lists(runtime, op, a.as_list(), b.as_list());
   }
@@ -112,6 +119,15 @@ std::unexpected<Error> undefined_error(const Value& value) {
   return template_error(value.undefined_reason());
 }
 
+Status check_key(Runtime& runtime, const Value& key) {
+  if (!is_hashable(key)) return template_error("unhashable type: '" + key.type_name() + "'");
+  size_t bytes = key.is_string() ? key.text().size() : 0;
+  if (key.is_list()) {
+    for (const Value& item : key.as_list().items) bytes += item.is_string() ? item.text().size() : 1;
+  }
+  return runtime.charge(bytes / kKeyBytesPerStep);
+}
+
 bool is_truthy(const Value& value) {
   if (value.is_none() || value.is_undefined()) return false;
   if (value.is_integral()) return value.as_int() != 0;
@@ -124,7 +140,11 @@ bool is_truthy(const Value& value) {
 
 Result<bool> equal(Runtime& runtime, const Value& a, const Value& b) {
   if (a.is_number() && b.is_number()) return equal_numbers(a, b);
-  if (a.is_string() && b.is_string()) return a.text() == b.text();
+  if (a.is_string() && b.is_string()) {
+    if (a.text().size() != b.text().size()) return false;
+    KVERN_TRY_STATUS(runtime.charge_bytes(a.text().size()));
+    return a.text() == b.text();
+  }
   if (a.is_undefined() && b.is_undefined()) return true;
   const bool lists = a.is_list() && b.is_list();
   if (!lists && !(a.is_dict() && b.is_dict())) return a.same_as(b);
@@ -145,11 +165,11 @@ Result<bool> contains(Runtime& runtime, const Value& container, const Value& ite
     if (!item.is_string()) {
       return template_error("'in <string>' requires string as left operand, not " + item.type_name());
     }
-    KVERN_TRY_STATUS(runtime.charge_bytes(container.text().size()));
-    return container.text().find(item.text()) != std::string::npos;
+    KVERN_TRY_STATUS(runtime.charge_bytes(container.text().size() + item.text().size()));
+    return find_text(container.text(), item.text()) != std::string_view::npos;
   }
   if (container.is_dict()) {
-    if (!is_hashable(item)) return template_error("unhashable type: '" + item.type_name() + "'");
+    KVERN_TRY_STATUS(check_key(runtime, item));
     return container.as_dict().find(item) != nullptr;
   }
   if (container.is_list()) {

@@ -13,6 +13,8 @@ bool is_truthy(const Value& value);
 Result<bool> equal(Runtime& runtime, const Value& a, const Value& b);
 /// <. Numbers, strings, and lists or tuples of the same type; anything else is an error.
 Result<bool> less(Runtime& runtime, const Value& a, const Value& b);
+/// Pays for looking up a key; an error if the value cannot be one.
+Status check_key(Runtime& runtime, const Value& key);
 /// item in container.
 Result<bool> contains(Runtime& runtime, const Value& container, const Value& item);
 Result<bool> compare(Runtime& runtime, ComparisonOperator op, const Value& a, const Value& b);

@@ -18,6 +18,9 @@ namespace {
 constexpr std::array<std::string_view, 6> kUnsupportedTags = {"include", "import", "from",
                                                               "extends", "block",  "autoescape"};
 
+/// Binding compares each argument with each parameter.
+constexpr size_t kMaxParameters = 255;
+
 class Parser {
  public:
   explicit Parser(TokenStream& stream) : stream_(stream), expressions_(stream) {}
@@ -226,6 +229,10 @@ Status Parser::parse_signature(MacroDefinition& macro) {
       KVERN_TRY(parameter.fallback, expressions_.parse_expression());
     } else if (!macro.parameters.empty() && macro.parameters.back().fallback) {
       return stream_.error(token, "non-default argument follows default argument");
+    }
+    if (macro.parameters.size() == kMaxParameters) {
+      return stream_.unsupported(token,
+                                 "a macro has at most " + std::to_string(kMaxParameters) + " parameters");
     }
     macro.parameters.push_back(std::move(parameter));
   }

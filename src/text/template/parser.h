@@ -10,7 +10,7 @@
 namespace kvern::jinja {
 
 struct ParseLimits {
-  size_t max_source_bytes = size_t{4} << 20;
+  size_t max_source_bytes = size_t{1} << 20;
   uint32_t max_depth = 200;  ///< Nesting of expressions, brackets and statements.
 };
 

@@ -35,17 +35,18 @@ bool is_escaped(const Value&) { return false; }  // there is no markup type: aut
 
 /// True if the text has cased letters and each of them satisfies `right`.
 template <bool (*right)(int32_t), bool (*wrong)(int32_t)>
-bool all_cased(const Value& value) {
-  if (!value.is_string()) return false;
+Result<Value> case_test(Runtime& runtime, BoundArguments& arguments) {
+  if (!arguments.self().is_string()) return Value::boolean(false);
+  const std::string& text = arguments.self().text();
+  KVERN_TRY_STATUS(runtime.charge_bytes(text.size()));
   bool any = false;
-  const std::string& text = value.text();
   for (size_t at = 0; at < text.size();) {
     const CodePoint point = decode_at(text, at);
-    if (wrong(point.value)) return false;
+    if (wrong(point.value)) return Value::boolean(false);
     any = any || right(point.value);
     at += point.bytes;
   }
-  return any;
+  return Value::boolean(any);
 }
 
 Result<int64_t> integer_operand(const Value& value) {
@@ -75,7 +76,8 @@ Result<Value> test_compare(Runtime& runtime, BoundArguments& arguments) {
   return Value::boolean(holds);
 }
 
-Result<Value> test_same_as(Runtime&, BoundArguments& arguments) {
+Result<Value> test_same_as(Runtime& runtime, BoundArguments& arguments) {
+  if (arguments.self().is_string()) KVERN_TRY_STATUS(runtime.charge_bytes(arguments.self().text().size()));
   return Value::boolean(arguments.self().same_as(arguments[1]));
 }
 
@@ -103,8 +105,8 @@ constexpr Builtin kTable[] = {
     {"sequence", "value", 1, type_test<is_iterable>},
     {"callable", "value", 1, type_test<is_callable>},
     {"escaped", "value", 1, type_test<is_escaped>},
-    {"lower", "value", 1, type_test<all_cased<is_lower, is_upper>>},
-    {"upper", "value", 1, type_test<all_cased<is_upper, is_lower>>},
+    {"lower", "value", 1, case_test<is_lower, is_upper>},
+    {"upper", "value", 1, case_test<is_upper, is_lower>},
     {"odd", "value", 1, test_odd},
     {"even", "value", 1, test_even},
     {"divisibleby", "value,num", 2, test_divisible},

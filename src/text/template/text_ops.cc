@@ -1,11 +1,16 @@
 // Replacing and splitting.
 #include "text/template/text_ops.h"
 
+#include <cstring>
+
 #include "text/template/unicode.h"
 
 namespace kvern::jinja {
 
 namespace {
+
+/// Up to this length a plain search is linear enough.
+constexpr size_t kShortNeedle = 32;
 
 bool ends_line(int32_t code_point) {
   return (code_point >= 0x0a && code_point <= 0x0d) || (code_point >= 0x1c && code_point <= 0x1e) ||
@@ -18,10 +23,24 @@ Status append(Runtime& runtime, std::string& out, std::string_view piece) {
     return fail(ErrorCode::kExhausted, "a replaced text is too long");
   }
   out += piece;
-  return runtime.charge(1);
+  return runtime.charge(1 + piece.size() / 64);
 }
 
 }  // namespace
+
+size_t find_text(std::string_view text, std::string_view needle, size_t from) {
+  if (from > text.size()) return std::string_view::npos;
+  const void* found = memmem(text.data() + from, text.size() - from, needle.data(), needle.size());
+  if (found == nullptr) return needle.empty() ? from : std::string_view::npos;
+  return static_cast<size_t>(static_cast<const char*>(found) - text.data());
+}
+
+size_t rfind_text(std::string_view text, std::string_view needle) {
+  if (needle.size() <= kShortNeedle) return text.rfind(needle);
+  const std::string backwards(text.rbegin(), text.rend());
+  const size_t found = find_text(backwards, std::string(needle.rbegin(), needle.rend()));
+  return found == std::string_view::npos ? found : text.size() - found - needle.size();
+}
 
 Result<Value> replace_text(Runtime& runtime, std::string_view text, const Replacement& replacement) {
   KVERN_TRY_STATUS(runtime.charge_bytes(text.size()));
@@ -40,7 +59,7 @@ Result<Value> replace_text(Runtime& runtime, std::string_view text, const Replac
     }
   } else {
     for (size_t found = 0; done < most; ++done) {
-      found = text.find(replacement.from, at);
+      found = find_text(text, replacement.from, at);
       if (found == std::string_view::npos) break;
       out += text.substr(at, found - at);
       KVERN_TRY_STATUS(append(runtime, out, replacement.to));

@@ -12,6 +12,11 @@
 
 namespace kvern::jinja {
 
+/// Offset of the first or last occurrence of `needle`, npos if there is none. Linear time for every input,
+/// which std::string_view::find does not promise.
+size_t find_text(std::string_view text, std::string_view needle, size_t from = 0);
+size_t rfind_text(std::string_view text, std::string_view needle);
+
 struct Replacement {
   std::string_view from;
   std::string_view to;

@@ -10,7 +10,10 @@ namespace kvern::jinja {
 
 namespace {
 
-constexpr int kMaxKeyDepth = 32;
+/// Tuples may be keys when they are flat and short: so a key costs little, however lists are shared.
+constexpr size_t kMaxKeyItems = 64;
+
+constexpr size_t kMaxReasonBytes = 300;
 
 /// Rank of a type in the order of keys: all numbers share one, because 1, 1.0 and True are the same key.
 int key_rank(const Value& value) {
@@ -30,31 +33,25 @@ int compare_numbers(const Value& a, const Value& b) {
   return 0;
 }
 
-int compare_keys(const Value& a, const Value& b, int depth) {
+int compare_scalars(const Value& a, const Value& b) {
   const int rank = key_rank(a);
   if (const int other = key_rank(b); rank != other) return rank < other ? -1 : 1;
   if (rank == 0) return compare_numbers(a, b);
   if (rank == 1) return a.text().compare(b.text());
-  if (rank == 3 && depth < kMaxKeyDepth) {
-    const auto& x = a.as_list().items;
-    const auto& y = b.as_list().items;
-    for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
-      if (const int order = compare_keys(x[i], y[i], depth + 1); order != 0) return order;
-    }
-    return x.size() < y.size() ? -1 : x.size() > y.size();
-  }
-  if (rank == 5 && a.is_object() && b.is_object()) {
+  if (a.is_object() && b.is_object()) {
     return &a.as_object() < &b.as_object() ? -1 : &a.as_object() > &b.as_object();
   }
   return 0;
 }
 
-bool hashable(const Value& value, int depth) {
-  if (value.is_dict()) return false;
-  if (!value.is_list()) return true;
-  const List& list = value.as_list();
-  if (!list.is_tuple() || depth >= kMaxKeyDepth) return false;
-  return std::ranges::all_of(list.items, [&](const Value& item) { return hashable(item, depth + 1); });
+int compare_keys(const Value& a, const Value& b) {
+  if (!a.is_list() || !b.is_list()) return compare_scalars(a, b);
+  const auto& x = a.as_list().items;
+  const auto& y = b.as_list().items;
+  for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+    if (const int order = compare_scalars(x[i], y[i]); order != 0) return order;
+  }
+  return x.size() < y.size() ? -1 : x.size() > y.size();
 }
 
 }  // namespace
@@ -69,6 +66,7 @@ StringData::~StringData() {
 }
 
 Value Value::undefined(std::string reason) {
+  if (reason.size() > kMaxReasonBytes) reason.resize(kMaxReasonBytes);  // names in it can be of any length
   return Value(Data(Undefined{std::make_shared<const std::string>(std::move(reason))}));
 }
 
@@ -105,15 +103,15 @@ std::string Value::type_name() const {
   return as_object().type_name();
 }
 
-bool KeyLess::operator()(const Value& a, const Value& b) const { return compare_keys(a, b, 0) < 0; }
+bool KeyLess::operator()(const Value& a, const Value& b) const { return compare_keys(a, b) < 0; }
 
 size_t Dict::position(const Value& key) const {
   if (!index_.empty()) {
     const auto found = index_.find(key);
     return found == index_.end() ? entries_.size() : found->second;
   }
-  const auto found = std::ranges::find_if(
-      entries_, [&](const Entry& entry) { return compare_keys(entry.first, key, 0) == 0; });
+  const auto found =
+      std::ranges::find_if(entries_, [&](const Entry& entry) { return compare_keys(entry.first, key) == 0; });
   return static_cast<size_t>(found - entries_.begin());
 }
 
@@ -211,6 +209,12 @@ Status Heap::reserve(size_t bytes) {
   return Ok{};
 }
 
-bool is_hashable(const Value& value) { return hashable(value, 0); }
+bool is_hashable(const Value& value) {
+  if (value.is_dict()) return false;
+  if (!value.is_list()) return true;
+  const List& list = value.as_list();
+  return list.is_tuple() && list.items.size() <= kMaxKeyItems &&
+         std::ranges::none_of(list.items, [](const Value& item) { return item.is_list() || item.is_dict(); });
+}
 
 }  // namespace kvern::jinja

@@ -189,7 +189,7 @@ class Heap {
   std::vector<std::unique_ptr<Object>> objects_;
 };
 
-/// True if a value may be a key of a dict: no list, dict, and no tuple that holds one.
+/// True if a value may be a key of a dict: no list or dict; a tuple if it is flat and has at most 64 items.
 bool is_hashable(const Value& value);
 
 }  // namespace kvern::jinja
