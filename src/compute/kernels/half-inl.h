@@ -37,7 +37,7 @@ HWY_INLINE void store_bf16(const lanes::F32x16& v, void* to) {
     const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(wide, 1u));
     const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(wide, 0x7fffu)));
     const auto quiet = hn::Or(bits, hn::Set(wide, 0x400000u));
-    const auto nan = hn::RebindMask(wide, hn::Ne(v.part[i], v.part[i]));
+    const auto nan = hn::RebindMask(wide, hn::IsNaN(v.part[i]));
     const auto kept = hn::ShiftRight<16>(hn::IfThenElse(nan, quiet, rounded));
     hn::StoreU(hn::DemoteTo(narrow, hn::BitCast(lanes::IntTag(), kept)), narrow, p + i * lanes::kWidth);
   }
