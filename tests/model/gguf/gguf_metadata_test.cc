@@ -1,6 +1,6 @@
 #include "model/gguf/gguf_metadata.h"
 
-#include <chrono>
+#include <ctime>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -72,12 +72,13 @@ TEST(MetadataSpeed, a_vocabulary_of_300000_entries_opens_in_less_than_a_second) 
   writer.add_i32s("tokenizer.ggml.token_type", std::vector<int32_t>(tokens.size(), 1));
   ASSERT_OK(writer.begin(*files, "m.gguf"));
   ASSERT_OK(writer.finish());
-  const auto start = std::chrono::steady_clock::now();
+  // Processor time: a busy machine says nothing about the reader.
+  const std::clock_t start = std::clock();
   ASSERT_OK_AND_ASSIGN(const auto file, GgufFile::open(*files, "m.gguf"));
   ASSERT_OK_AND_ASSIGN(const GgufStrings strings, file->metadata().strings("tokenizer.ggml.tokens"));
   size_t bytes = 0;
   for (const std::string_view token : strings) bytes += token.size();
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+  EXPECT_LT(std::clock() - start, CLOCKS_PER_SEC);
   EXPECT_EQ(strings.size(), tokens.size());
   EXPECT_GT(bytes, 300000U * 7);
 }
