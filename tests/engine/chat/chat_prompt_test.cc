@@ -85,7 +85,9 @@ TEST_F(ChatPromptTest, one_beginning_of_text_whoever_writes_it) {
       ASSERT_OK_AND_ASSIGN(const std::vector<int32_t> ids, user_says("Hello").encode(*engine, *clock_));
       const auto count = std::ranges::count(ids, kBegin);
       EXPECT_EQ(count, template_writes || tokenizer_adds ? 1 : 0);
-      if (count == 1) EXPECT_EQ(ids.front(), kBegin);
+      if (count == 1) {
+        EXPECT_EQ(ids.front(), kBegin);
+      }
       const std::vector<int32_t> hello = engine->tokenizer()->encode("Hello", {.add_special = false});
       EXPECT_THAT(std::vector<int32_t>(ids.begin() + count, ids.end()), ElementsAreArray(hello));
     }

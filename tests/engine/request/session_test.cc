@@ -287,8 +287,12 @@ TEST_F(SessionTest, logprobs_are_finite_sorted_and_sum_to_at_most_one) {
     double sum = 0;
     for (size_t j = 0; j < at.top.size(); ++j) {
       sum += std::exp(double{at.top[j].logprob});
-      if (j > 0) EXPECT_LE(at.top[j].logprob, at.top[j - 1].logprob);
-      if (at.top[j].token == at.token) EXPECT_EQ(at.top[j].logprob, at.logprob);
+      if (j > 0) {
+        EXPECT_LE(at.top[j].logprob, at.top[j - 1].logprob);
+      }
+      if (at.top[j].token == at.token) {
+        EXPECT_EQ(at.top[j].logprob, at.logprob);
+      }
     }
     EXPECT_LE(sum, 1.0 + 1e-5);
   }
