@@ -33,10 +33,11 @@ size_t space_at_start(std::string_view text) {
 
 }  // namespace
 
-bool SpecialParsing::covers(Range literal) const {
-  return enabled && std::ranges::none_of(plain, [&](const Range& stretch) {
-           return stretch.begin < literal.end && literal.begin < stretch.end;
-         });
+bool SpecialParsing::allows(Range literal) const {
+  // The first stretch that ends after the literal begins is the only one that can touch it first.
+  const auto stretch =
+      std::ranges::upper_bound(plain, literal.begin, {}, [](const Range& range) { return range.end; });
+  return enabled && (stretch == plain.end() || stretch->begin >= literal.end);
 }
 
 void AddedTokenMatcher::add(const AddedToken& token, std::string_view literal) {
@@ -58,7 +59,11 @@ std::vector<Segment> AddedTokenMatcher::split(std::string_view text, const Speci
       Range range{at, at + match->length};
       at = range.end;
       const AddedToken& token = tokens_[static_cast<size_t>(match->value)];
-      if (token.special && !parsing.covers(range)) continue;
+      if (token.special && !parsing.allows(range)) {
+        // Another one may begin where a stretch ends, inside this one.
+        if (parsing.enabled) at = range.begin + 1;
+        continue;
+      }
       if (token.single_word && touches_word(text, range)) continue;
       if (token.lstrip) range.begin = std::max(done, without_space_at_end(text.substr(0, range.begin)));
       if (token.rstrip) range.end += space_at_start(text.substr(range.end));

@@ -32,9 +32,10 @@ struct Segment {
 /// Which literals of special tokens become these tokens.
 struct SpecialParsing {
   bool enabled = false;
-  std::span<const Range> plain;  ///< Stretches of the text in which they never do; in order.
+  std::span<const Range> plain = {};  ///< Stretches of the text in which they never do; in order.
 
-  bool covers(Range literal) const;
+  /// Takes time logarithmic in the number of stretches.
+  bool allows(Range literal) const;
 };
 
 /// Finds a set of added tokens. At each place the longest literal wins (leftmost-longest). Immutable once
@@ -46,8 +47,8 @@ class AddedTokenMatcher {
   bool empty() const { return tokens_.empty(); }
 
   /// Covers `text` in order; text segments are not empty. Literals of special tokens that are not to be
-  /// parsed stay text; like the reference, what such a literal covers is not looked at again for other
-  /// tokens.
+  /// parsed stay text; when none is, what such a literal covers is not looked at again for other tokens, like
+  /// in the reference.
   std::vector<Segment> split(std::string_view text, const SpecialParsing& parsing) const;
 
  private:

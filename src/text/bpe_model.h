@@ -19,11 +19,11 @@ struct BpeOptions {
   bool fuse_unk = false;       ///< One unk for a run of such characters.
   bool byte_fallback = false;  ///< Such characters become byte tokens, where these exist.
   bool ignore_merges = false;  ///< A piece that is a token is that token.
-  std::string
-      subword_prefix;  ///< Before each character of a piece but the first (continuing_subword_prefix).
-  std::string end_of_word_suffix;  ///< After the last character of a piece.
+  /// Before each character of a piece but the first (continuing_subword_prefix).
+  std::string subword_prefix = {};
+  std::string end_of_word_suffix = {};  ///< After the last character of a piece.
   /// By id: tokens that text never becomes, whatever the merges say (control tokens).
-  std::vector<bool> never_from_text;
+  std::vector<bool> never_from_text = {};
 };
 
 /// A piece of n bytes takes time O(n log n).

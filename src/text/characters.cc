@@ -65,7 +65,11 @@ bool is_word(char32_t c) {
   }
 }
 
-bool is_nonspacing_mark(char32_t c) { return c >= 0x80 && category(c) == UTF8PROC_CATEGORY_MN; }
+bool is_mark(char32_t c) {
+  if (c < 0x80) return false;
+  const auto kind = category(c);
+  return kind == UTF8PROC_CATEGORY_MN || kind == UTF8PROC_CATEGORY_MC || kind == UTF8PROC_CATEGORY_ME;
+}
 
 size_t character_length(std::string_view text, size_t at) {
   const auto lead = static_cast<unsigned char>(text[at]);

@@ -21,8 +21,8 @@ bool is_numeric(char32_t c);
 bool is_punctuation(char32_t c);
 /// `\w` of a Unicode regular expression: letters, marks, decimal digits, connectors, joiners.
 bool is_word(char32_t c);
-/// General category Mn.
-bool is_nonspacing_mark(char32_t c);
+/// General category Mn, Mc or Me.
+bool is_mark(char32_t c);
 
 /// The length of the character that starts at `at`, which must be below text.size(). `text` is valid UTF-8,
 /// or has escaped bytes.

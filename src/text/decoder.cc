@@ -119,8 +119,9 @@ void feed(const DecodeMetaspace& step, StepState& state, std::string token, bool
 void end(const DecodeMetaspace&, StepState&, bool, Tokens&) {}
 
 void feed(const DecodeJoinWithSpaces&, StepState& state, std::string token, bool, Tokens& out) {
-  if (state.seen++ > 0) token.insert(0, " ");
-  out.push_back(std::move(token));
+  std::string text = state.seen++ > 0 ? " " : "";
+  text += token;
+  out.push_back(std::move(text));
 }
 void end(const DecodeJoinWithSpaces&, StepState&, bool, Tokens&) {}
 

@@ -63,7 +63,7 @@ std::string apply_step(const StripAccents&, std::string text) {
   std::string out;
   out.reserve(text.size());
   for_each_character(text, [&](char32_t c, std::string_view bytes) {
-    if (!is_nonspacing_mark(c)) out += bytes;
+    if (!is_mark(c)) out += bytes;
   });
   return out;
 }
@@ -126,6 +126,8 @@ std::string apply_step(const RemoveExtraSpaces&, std::string text) {
 std::string apply_step(const CharacterMap& map, std::string text) { return map.apply(text); }
 
 }  // namespace
+
+void Normalizer::add(NormalizerStep step) { steps_.push_back(std::move(step)); }
 
 bool Normalizer::keeps_escaped_bytes() const {
   for (const NormalizerStep& step : steps_) {

@@ -20,7 +20,7 @@ struct Prepend {
 };
 /// Each character to its lower case, without regard to its neighbours.
 struct Lowercase {};
-/// Removes nonspacing marks.
+/// Removes combining marks.
 struct StripAccents {};
 /// Removes white space at the ends.
 struct StripSpace {
@@ -40,7 +40,7 @@ using NormalizerStep = std::variant<UnicodeForm, Prepend, Replacement, Lowercase
 /// Steps in order. Immutable, thread-safe.
 class Normalizer {
  public:
-  void add(NormalizerStep step) { steps_.push_back(std::move(step)); }
+  void add(NormalizerStep step);
   bool empty() const { return steps_.empty(); }
   /// True when escaped bytes (characters.h) go through unchanged: no step looks into characters.
   bool keeps_escaped_bytes() const;

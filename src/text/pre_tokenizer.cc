@@ -167,6 +167,8 @@ void apply_step(const MetaspaceStep& step, Pieces& pieces) {
 
 }  // namespace
 
+void PreTokenizer::add(PreTokenizerStep step) { steps_.push_back(std::move(step)); }
+
 Pieces PreTokenizer::split(std::string text, bool at_start) const {
   Pieces pieces{.text = std::move(text), .ranges = {}, .at_start = at_start};
   if (!pieces.text.empty()) pieces.ranges.push_back({0, pieces.text.size()});

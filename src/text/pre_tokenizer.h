@@ -51,7 +51,7 @@ struct Pieces {
 /// Steps in order. Immutable, thread-safe.
 class PreTokenizer {
  public:
-  void add(PreTokenizerStep step) { steps_.push_back(std::move(step)); }
+  void add(PreTokenizerStep step);
   /// `text` is one piece at first.
   Pieces split(std::string text, bool at_start) const;
   /// True when escaped bytes (characters.h) go through unchanged: no step looks into characters.

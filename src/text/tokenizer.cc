@@ -79,7 +79,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
       out.push_back(segment.token);
     else
       encode_stretch(*parts_, text.substr(range.begin, range.end - range.begin), range.begin == 0,
-                     parsing.covers(range), out);
+                     parsing.allows(range), out);
   }
   if (options.add_special) out.insert(out.end(), parts_->after.begin(), parts_->after.end());
   return out;
