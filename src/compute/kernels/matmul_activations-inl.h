@@ -25,7 +25,6 @@
 #include "hwy/highway.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -84,36 +83,53 @@ size_t image_bytes(int64_t tokens, int64_t units) {
 }
 int64_t image_parts(int64_t tokens) { return tile_count(tokens); }
 
-struct UnitScale {
-  float d;
-  float inverse;
+/// Scales and sums of the units of one piece of a token.
+struct PieceNumbers {
+  HWY_ALIGN int32_t largest[kPieceUnits];  ///< bits of the largest magnitude
+  HWY_ALIGN float d[kPieceUnits];
+  HWY_ALIGN float inverse[kPieceUnits];
+  int32_t sums[kPieceUnits][2];
 };
 
-HWY_INLINE UnitScale unit_scale(const float* x) {
+HWY_INLINE int32_t largest_bits(const float* x) {
   const lanes::IntTag di;
   auto largest = hn::Zero(di);
   for (size_t i = 0; i < kUnit; i += lanes::kWidth) {
     largest = hn::Max(largest, hn::BitCast(di, hn::Abs(hn::LoadU(lanes::Tag(), x + i))));
   }
-  const auto bits = static_cast<uint32_t>(hn::GetLane(hn::MaxOfLanes(di, largest)));
-  if (bits >= 0x7f800000u) return {std::numeric_limits<float>::quiet_NaN(), 0.0f};
-  const float magnitude = std::bit_cast<float>(bits);
-  if (magnitude < 0x1p-100f) return {0.0f, 0.0f};
-  return {magnitude / 127.0f, 127.0f / magnitude};
+  return hn::GetLane(hn::MaxOfLanes(di, largest));
 }
 
-/// Writes 32 codes and returns the sums of the first and of the second 16.
+/// d and inverse of all units of a piece from their largest magnitudes; 0 and 0 for tiny ones, NaN and 0
+/// where the unit is not finite.
+HWY_INLINE void piece_scales(PieceNumbers& n) {
+  const lanes::Tag df;
+  const auto zero = hn::Zero(df);
+  const auto steps = hn::Set(df, 127.0f);
+  for (size_t i = 0; i < kPieceUnits; i += lanes::kWidth) {
+    const auto magnitude = hn::BitCast(df, hn::Load(lanes::IntTag(), n.largest + i));
+    const auto tiny = hn::Lt(magnitude, hn::Set(df, 0x1p-100f));
+    // Not (magnitude < infinity) is true of NaN as well.
+    const auto finite = hn::Lt(magnitude, hn::Set(df, std::numeric_limits<float>::infinity()));
+    const auto d = hn::IfThenElse(tiny, zero, hn::Div(magnitude, steps));
+    const auto inverse = hn::IfThenElse(tiny, zero, hn::Div(steps, magnitude));
+    hn::Store(hn::IfThenElse(finite, d, hn::Set(df, std::numeric_limits<float>::quiet_NaN())), df, n.d + i);
+    hn::Store(hn::IfThenElse(finite, inverse, zero), df, n.inverse + i);
+  }
+}
+
+/// Writes 32 codes and the sums of the first and of the second 16.
 HWY_INLINE void write_codes(const float* x, float inverse, Code* codes, int32_t sums[2]) {
   const lanes::Tag df;
   const lanes::IntTag di;
   const hn::Rebind<Code, lanes::IntTag> dc;
   const auto factor = hn::Set(df, inverse);
+  // A factor of zero also has to silence NaN and infinity.
+  const auto keep = hn::Set(di, inverse == 0.0f ? 0 : -1);
   for (size_t half = 0; half < 2; ++half) {
     auto sum = hn::Zero(di);
     for (size_t i = half * 16; i < half * 16 + 16; i += lanes::kWidth) {
-      // A factor of zero also has to silence NaN and infinity.
-      auto q = hn::NearestInt(hn::Mul(hn::LoadU(df, x + i), factor));
-      if (inverse == 0.0f) q = hn::Zero(di);
+      const auto q = hn::And(hn::NearestInt(hn::Mul(hn::LoadU(df, x + i), factor)), keep);
       sum = hn::Add(sum, q);
       hn::StoreU(hn::DemoteTo(dc, q), dc, codes + i);
     }
@@ -121,23 +137,31 @@ HWY_INLINE void write_codes(const float* x, float inverse, Code* codes, int32_t 
   }
 }
 
-/// Makes the image of tile `tile` (all its units).
+/// Token `t` of the `tokens` tokens of a tile: `units` units at `x` into the TileUnits at `out`.
+HWY_NOINLINE void quantize_piece(const float* x, int64_t units, std::byte* out, int64_t tokens, int64_t t) {
+  PieceNumbers n;
+  for (int64_t u = 0; u < kPieceUnits; ++u) n.largest[u] = u < units ? largest_bits(x + u * kUnit) : 0;
+  piece_scales(n);
+  for (int64_t u = 0; u < units; ++u) {
+    const TileUnit unit = tile_unit(out + static_cast<size_t>(u * tokens) * kTokenUnitBytes, tokens);
+    write_codes(x + u * kUnit, n.inverse[u], unit.codes + t * kUnit, n.sums[u]);
+    const int32_t sum = n.sums[u][0] + n.sums[u][1];
+    unit.d[t] = n.d[u];
+    unit.d_sum[t] = n.d[u] * static_cast<float>(sum);
+    unit.start[t] = -128 * sum;
+    unit.start0[t] = -128 * n.sums[u][0];
+  }
+}
+
+/// Makes the image of tile `tile`, all its pieces.
 void quantize_tile(const MatmulInput& input, int64_t tile, std::byte* image) {
   const int64_t units = input.cols / kUnit;
   const int64_t tokens = tile_tokens(input.tokens, tile);
-  for (int64_t u = 0; u < units; ++u) {
-    std::byte* p = image + tile_offset(input.tokens, units, u / kPieceUnits, tile) +
-                   static_cast<size_t>(u % kPieceUnits * tokens) * kTokenUnitBytes;
-    const TileUnit out = tile_unit(p, tokens);
+  for (int64_t first = 0; first < units; first += kPieceUnits) {
+    std::byte* out = image + tile_offset(input.tokens, units, first / kPieceUnits, tile);
     for (int64_t t = 0; t < tokens; ++t) {
-      const float* x = input.x + (tile * kTile + t) * input.stride + u * kUnit;
-      const UnitScale scale = unit_scale(x);
-      int32_t sums[2];
-      write_codes(x, scale.inverse, out.codes + t * kUnit, sums);
-      out.d[t] = scale.d;
-      out.d_sum[t] = scale.d * static_cast<float>(sums[0] + sums[1]);
-      out.start[t] = -128 * (sums[0] + sums[1]);
-      out.start0[t] = -128 * sums[0];
+      const float* x = input.x + (tile * kTile + t) * input.stride + first * kUnit;
+      quantize_piece(x, std::min(kPieceUnits, units - first), out, tokens, t);
     }
   }
 }

@@ -44,8 +44,22 @@ template <typename F>
 using PanelShapeOf = PanelShape<F::kScales, F::kHasMin>;
 
 /// Formats need no reader of their own here: the scalar definition is used.
-template <typename Format>
-Format engine_format(Format);
+template <typename Format, int kUnits, int kBytes>
+struct ScalarFormat : Format {
+  static constexpr int kBlockUnits = kUnits;
+  static constexpr int kBlockBytes = kBytes;
+  static constexpr int kStepUnits = 1;
+};
+ScalarFormat<weights::Q8_0, 1, 34> engine_format(weights::Q8_0);
+ScalarFormat<weights::Q4_0, 1, 18> engine_format(weights::Q4_0);
+ScalarFormat<weights::Q4_1, 1, 20> engine_format(weights::Q4_1);
+ScalarFormat<weights::Q5_0, 1, 22> engine_format(weights::Q5_0);
+ScalarFormat<weights::Q5_1, 1, 24> engine_format(weights::Q5_1);
+ScalarFormat<weights::Q4_K, 8, 144> engine_format(weights::Q4_K);
+ScalarFormat<weights::Q5_K, 8, 176> engine_format(weights::Q5_K);
+ScalarFormat<weights::Q6_K, 8, 210> engine_format(weights::Q6_K);
+ScalarFormat<weights::Affine4, 1, 16> engine_format(weights::Affine4);
+ScalarFormat<weights::Affine8, 1, 32> engine_format(weights::Affine8);
 
 using PairTag = hn::Repartition<int16_t, lanes::IntTag>;
 

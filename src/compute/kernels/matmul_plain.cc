@@ -167,8 +167,9 @@ void run_type(const MatmulInput& input, const MatmulJob& job) {
   Prefetch prefetch;
   if (input.tokens <= kTokens) {
     const uint8_t* begin = bytes + static_cast<size_t>(job.first_row) * w.row_stride_bytes;
-    prefetch = {begin + std::min(kAheadBytes, static_cast<size_t>(end - begin)), end,
-                static_cast<int>(kRows * W::kBytes)};
+    // multiply_tile() takes a step for each 64 columns of kRows rows.
+    const int64_t steps = (job.rows + kRows - 1) / kRows * ((input.cols + 63) / 64);
+    prefetch = Prefetch::panel(begin + std::min(kAheadBytes, static_cast<size_t>(end - begin)), end, steps);
   }
   for (int64_t row = job.first_row; row < job.first_row + job.rows; row += block) {
     const int64_t rows = std::min(block, job.first_row + job.rows - row);

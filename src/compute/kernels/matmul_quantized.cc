@@ -21,6 +21,7 @@ namespace kvern::compute {
 namespace HWY_NAMESPACE {
 namespace matmul_detail {
 
+using internal::distant_group;
 using internal::kGroupRows;
 using internal::kPanelRows;
 using internal::MatmulJob;
@@ -49,11 +50,8 @@ Prefetch prefetch_after(const MatmulJob& job, int64_t first_row, int64_t rows, i
   const int64_t end = std::min(next + rows, job.first_row + job.rows);
   if (next >= end) return {};
   const auto* data = reinterpret_cast<const uint8_t*>(w.data);
-  const size_t bytes = static_cast<size_t>(end - next) * w.row_stride_bytes;
-  const int64_t lines = static_cast<int64_t>(bytes / 64 + 1);
-  return {data + static_cast<size_t>(next) * w.row_stride_bytes,
-          data + static_cast<size_t>(end) * w.row_stride_bytes,
-          static_cast<int>((lines + steps - 1) / steps)};
+  return Prefetch::panel(data + static_cast<size_t>(next) * w.row_stride_bytes,
+                         data + static_cast<size_t>(end) * w.row_stride_bytes, steps);
 }
 
 /// Lanes [group.skip, group.end) of `lanes` become outputs of one token.
@@ -63,14 +61,32 @@ HWY_INLINE void store_group(const RowGroup& group, const float* lanes, float* to
               static_cast<size_t>(count) * sizeof(float));
 }
 
+/// The rows of a job with one token. Most are read as sixteen distant streams, which the processor's
+/// prefetcher can follow (sixteen neighbouring rows end too soon for it). An odd distance keeps the streams
+/// out of each other's cache sets.
 template <typename F>
 void run_one_token(const QuantizedInput& input, const MatmulJob& job, Scratch& scratch) {
+  // Formats of few bits are bound by arithmetic, and fetching ahead would only add to it.
+  constexpr bool kFetch = F::kBlockBytes / F::kBlockUnits >= kUnit;
+  constexpr size_t kAhead = 512;
+  constexpr size_t kStepBytes = static_cast<size_t>(F::kBlockBytes * F::kStepUnits / F::kBlockUnits);
   HWY_ALIGN float out[kGroupRows];
-  std::byte* staging = scratch.get(staging_bytes(job.task->weight));
-  for (int64_t row = job.first_row; row < job.first_row + job.rows; row += kGroupRows) {
-    const RowGroup group = row_group(job.task->weight, row, staging);
-    Prefetch prefetch = prefetch_after(job, row, kGroupRows, input.units / kPrefetchUnits<F>);
+  const WeightMatrix& w = job.task->weight;
+  const int64_t distance = (job.rows / kGroupRows - 1) / 2 * 2 + 1;
+  const int64_t distant_rows = job.rows < kGroupRows ? 0 : distance * kGroupRows;
+  for (int64_t i = 0; i < distant_rows / kGroupRows; ++i) {
+    const RowGroup group = distant_group(w, job.first_row + i, distance);
+    Prefetch prefetch;
+    if (kFetch) prefetch = Prefetch::lanes(group, kAhead, kStepBytes);
     one_token<F>(group, input.units, input.data, out, prefetch);
+    for (int64_t lane = 0; lane < kGroupRows; ++lane)
+      job.task->out[group.first_row + lane * distance] = out[lane];
+  }
+  std::byte* staging = scratch.get(staging_bytes(w));
+  for (int64_t row = job.first_row + distant_rows; row < job.first_row + job.rows; row += kGroupRows) {
+    const RowGroup group = row_group(w, row, staging);
+    Prefetch none;
+    one_token<F>(group, input.units, input.data, out, none);
     store_group(group, out, job.task->out);
   }
 }
