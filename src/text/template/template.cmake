@@ -36,6 +36,3 @@ set(KVERN_TEMPLATE_SOURCES
   template/unicode.cc
   template/value.cc
 )
-# g++-12 warns of variants that "may be used uninitialized" inside std::variant's own moves; where, depends on inlining.
-set_source_files_properties(${KVERN_TEMPLATE_SOURCES} PROPERTIES
-  COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
