@@ -96,6 +96,10 @@ json::object result_json(const engine::GenerateResult& result, const std::vector
 }
 
 Result<ExitCode> run(Environment& environment, const GenerateFlags& flags) {
+  if (!flags.json && (flags.generation.hash_logits || flags.generation.sampling.top_logprobs)) {
+    return fail(ErrorCode::kInvalidArgument,
+                "--logprobs and --logit-hashes are part of the JSON answer; add --json");
+  }
   const auto start = environment.clock.now();
   KVERN_TRY(const std::unique_ptr<engine::Engine> engine, open_engine(environment, flags.model));
   const double load_ms = std::chrono::duration<double, std::milli>(environment.clock.now() - start).count();

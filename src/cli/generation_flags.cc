@@ -1,5 +1,6 @@
 #include "cli/generation_flags.h"
 
+#include <charconv>
 #include <cstdio>
 #include <limits>
 
@@ -25,6 +26,13 @@ std::string parse_logit_bias(const std::string& text, std::vector<engine::LogitB
     return "not numbers";
   }
   return {};
+}
+
+/// The library would wrap what does not fit.
+std::string is_seed(const std::string& text) {
+  uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  return error == std::errc{} && end == text.data() + text.size() ? "" : "write a number from 0 to 2^64 - 1";
 }
 
 void add_penalty_flags(CLI::App& command, engine::SamplingParams& sampling) {
@@ -63,7 +71,8 @@ void add_filter_flags(CLI::App& command, GenerationFlags& flags) {
   command.add_option("--xtc-threshold", sampling.xtc_threshold, "What counts as a top choice")
       ->capture_default_str();
   command.add_option("-s,--seed", flags.seed,
-                     fmt::format("Seed of the random numbers [{}]", engine::kDefaultSeed));
+                     fmt::format("Seed of the random numbers [{}]", engine::kDefaultSeed))
+      ->check(is_seed);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <string>
 
 #include <CLI/CLI.hpp>
 
@@ -27,6 +28,11 @@ constexpr const char* kFooter =
     "Exit codes: 0 done; 1 the work failed (input/output, memory); 2 bad flag, value or file;\n"
     "130 interrupted before anything was produced.";
 
+bool has_command(const CLI::App& app, const std::string& name) {
+  const auto named = [&](const CLI::App* command) { return command->get_name() == name; };
+  return !app.get_subcommands(named).empty();
+}
+
 int run(int argc, char** argv) {
   ignore_broken_pipes();
   const std::unique_ptr<Files> files = make_posix_files();
@@ -40,8 +46,16 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", [] { return version_text(); }, "Commit and CPU targets of this build");
   app.get_formatter()->column_width(34);
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return "kvern: " + std::string(error.what()) + " (see kvern --help)\n";
+  });
   Command chosen;
   register_commands(app, chosen);
+  if (argc > 1 && argv[1][0] != '-' && !has_command(app, argv[1])) {
+    return static_cast<int>(report({.code = ErrorCode::kInvalidArgument,
+                                    .message = "no such command; kvern --help lists them",
+                                    .where = argv[1]}));
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -98,6 +98,7 @@ void add_perplexity(CLI::App& app, Command& chosen) {
       ->required()
       ->type_name("FILE");
   command.add_flag("--json", flags->json, "One JSON object");
+  command.footer("Example:\n  kvern perplexity model.gguf -f book.txt --ctx 1024");
   command.callback(
       [flags, &chosen] { chosen = [flags](Environment& environment) { return run(environment, *flags); }; });
 }

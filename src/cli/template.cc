@@ -33,10 +33,14 @@ Result<ExitCode> run(Environment& environment, const TemplateFlags& flags) {
   KVERN_TRY(const std::string context_text, read_file(environment.files, flags.context, kMaxContextBytes));
   KVERN_TRY(const json::value context, parse_json(context_text, flags.context));
   KVERN_TRY(std::string source, template_source(environment.files, flags.source));
-  KVERN_TRY(const std::unique_ptr<ChatTemplate> parsed, ChatTemplate::parse(std::move(source), flags.source));
-  Result<std::string> rendered = parsed->render(context, {.clock = &environment.clock});
+  // A template that fails is a bad input whatever the kind of failure.
+  const Result<std::unique_ptr<ChatTemplate>> parsed = ChatTemplate::parse(std::move(source), flags.source);
+  if (!parsed) {
+    report(parsed.error());
+    return ExitCode::kBadInput;
+  }
+  const Result<std::string> rendered = (*parsed)->render(context, {.clock = &environment.clock});
   if (!rendered) {
-    // A template that fails is a bad input whatever the kind of failure.
     report(rendered.error());
     return ExitCode::kBadInput;
   }
