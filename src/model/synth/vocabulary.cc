@@ -51,7 +51,8 @@ SynthVocabulary make_synth_vocabulary(int64_t size) {
   KVERN_CHECK(size >= 512);
   SynthVocabulary out;
   out.tokens = byte_alphabet();
-  add_merges(out.tokens[' '], out);
+  const std::string space = out.tokens[' '];  // a copy: the tokens move when more are added
+  add_merges(space, out);
   while (static_cast<int64_t>(out.tokens.size()) < size - 2)
     out.tokens.push_back(fmt::format("w{:06}", out.tokens.size()));
   out.types.assign(out.tokens.size(), kNormal);
