@@ -37,7 +37,8 @@ class Input {
     return value;
   }
   std::string text(size_t limit) {
-    const size_t count = std::min<size_t>(take<uint8_t>() % (limit + 1), data_.size());
+    const size_t wanted = take<uint8_t>() % (limit + 1);  // before asking what is left
+    const size_t count = std::min(wanted, data_.size());
     std::string out(reinterpret_cast<const char*>(data_.data()), count);
     data_ = data_.subspan(count);
     return out;

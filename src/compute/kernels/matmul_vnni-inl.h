@@ -198,6 +198,18 @@ HWY_NOINLINE void pack(const RowGroup& rows, int64_t first, int64_t count, uint8
   }
 }
 
+/// The mins of one unit join the chains.
+template <typename F, int R, int T>
+HWY_INLINE void add_mins(const uint8_t* panel, const TileUnit& tile, __m512 (&sums)[R][T]) {
+  constexpr size_t kHalfBytes = kPieceUnits * kPanelUnitBytes<F>;
+#pragma GCC unroll 2
+  for (int r = 0; r < R; ++r) {
+    const __m512 min = _mm512_load_ps(panel + static_cast<size_t>(r) * kHalfBytes + 512 + 64 * F::kScales);
+#pragma GCC unroll 6
+    for (int t = 0; t < T; ++t) sums[r][t] = _mm512_fmadd_ps(min, _mm512_set1_ps(tile.d_sum[t]), sums[r][t]);
+  }
+}
+
 /// One piece of R x 16 rows times a tile of T tokens: acc [R][T][16] goes on from what it holds.
 template <typename F, int R, int T>
 HWY_NOINLINE void multiply_tile(const uint8_t* panel, int64_t units, std::byte* x, float* acc,
@@ -247,17 +259,7 @@ HWY_NOINLINE void multiply_tile(const uint8_t* panel, int64_t units, std::byte* 
         }
       }
     }
-    if constexpr (F::kHasMin) {
-#pragma GCC unroll 2
-      for (int r = 0; r < R; ++r) {
-        const __m512 min =
-            _mm512_load_ps(panel + static_cast<size_t>(r) * half_bytes + 512 + 64 * F::kScales);
-#pragma GCC unroll 6
-        for (int t = 0; t < T; ++t) {
-          sums[r][t] = _mm512_fmadd_ps(min, _mm512_set1_ps(tile.d_sum[t]), sums[r][t]);
-        }
-      }
-    }
+    if constexpr (F::kHasMin) add_mins<F, R, T>(panel, tile, sums);
     panel += kPanelUnitBytes<F>;
     x += T * kTokenUnitBytes;
   }
