@@ -70,8 +70,9 @@ void add_filter_flags(CLI::App& command, GenerationFlags& flags) {
       ->capture_default_str();
   command.add_option("--xtc-threshold", sampling.xtc_threshold, "What counts as a top choice")
       ->capture_default_str();
-  command.add_option("-s,--seed", flags.seed,
-                     fmt::format("Seed of the random numbers [{}]", engine::kDefaultSeed))
+  command
+      .add_option("-s,--seed", flags.seed,
+                  fmt::format("Seed of the random numbers [{}]", engine::kDefaultSeed))
       ->check(is_seed);
 }
 
