@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "cli/environment.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
 class App;
 }
 

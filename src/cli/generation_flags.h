@@ -8,7 +8,7 @@
 
 #include "engine/request/request.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
 class App;
 }
 

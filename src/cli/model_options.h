@@ -8,7 +8,7 @@
 #include "cli/environment.h"
 #include "engine/load/engine.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
 class App;
 }
 
