@@ -39,7 +39,7 @@ Result<ExitCode> run(Environment& environment, const LogitsFlags& flags) {
     done += count;
     progress.show(fmt::format("{} / {} positions", done, ids.size()));
   }
-  engine->kv().remove_row(row);
+  KVERN_TRY_STATUS(engine->kv().remove_row(row));
   KVERN_TRY_STATUS(file->sync());
   return ExitCode::kOk;
 }

@@ -47,7 +47,7 @@ Result<Score> score_window(engine::Engine& engine, std::span<const int32_t> wind
     }
     done += count;
   }
-  engine.kv().remove_row(row);
+  KVERN_TRY_STATUS(engine.kv().remove_row(row));
   return score;
 }
 

@@ -78,10 +78,10 @@ HWY_INLINE size_t tile_offset(int64_t tokens, int64_t units, int64_t piece, int6
   return static_cast<size_t>(first_unit * tokens + tile * kTile * piece_units) * kTokenUnitBytes;
 }
 
-size_t image_bytes(int64_t tokens, int64_t units) {
+inline size_t image_bytes(int64_t tokens, int64_t units) {
   return static_cast<size_t>(tokens * units) * kTokenUnitBytes + 64;
 }
-int64_t image_parts(int64_t tokens) { return tile_count(tokens); }
+inline int64_t image_parts(int64_t tokens) { return tile_count(tokens); }
 
 /// Scales and sums of the units of one piece of a token.
 struct PieceNumbers {
@@ -138,7 +138,8 @@ HWY_INLINE void write_codes(const float* x, float inverse, Code* codes, int32_t 
 }
 
 /// Token `t` of the `tokens` tokens of a tile: `units` units at `x` into the TileUnits at `out`.
-HWY_NOINLINE void quantize_piece(const float* x, int64_t units, std::byte* out, int64_t tokens, int64_t t) {
+HWY_NOINLINE inline void quantize_piece(const float* x, int64_t units, std::byte* out, int64_t tokens,
+                                        int64_t t) {
   PieceNumbers n;
   for (int64_t u = 0; u < kPieceUnits; ++u) n.largest[u] = u < units ? largest_bits(x + u * kUnit) : 0;
   piece_scales(n);
@@ -154,7 +155,7 @@ HWY_NOINLINE void quantize_piece(const float* x, int64_t units, std::byte* out, 
 }
 
 /// Makes the image of tile `tile`, all its pieces.
-void quantize_tile(const MatmulInput& input, int64_t tile, std::byte* image) {
+inline void quantize_tile(const MatmulInput& input, int64_t tile, std::byte* image) {
   const int64_t units = input.cols / kUnit;
   const int64_t tokens = tile_tokens(input.tokens, tile);
   for (int64_t first = 0; first < units; first += kPieceUnits) {

@@ -24,8 +24,10 @@ UserText::UserText(const text::Tokenizer& tokenizer) {
     std::string literal = tokenizer.token_bytes(token);
     if (!literal.empty()) literals_.push_back(std::move(literal));
   }
-  std::ranges::stable_sort(literals_, std::greater<>(),
-                           [](const std::string& literal) { return literal.size(); });
+  std::ranges::sort(literals_, [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() > b.size() : a < b;
+  });
+});
 }
 
 size_t UserText::longest_at(std::string_view text, size_t at) const {
