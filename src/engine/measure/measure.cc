@@ -113,6 +113,7 @@ Result<Measurement> measure_steps(Engine& engine, const MeasureTest& test, const
   const std::vector<int32_t> tokens =
       random_tokens(static_cast<int64_t>(rows.ids().size()), model.config().vocab);
   std::vector<Engine::RowTokens> work;
+  work.reserve(rows.ids().size());
   for (size_t i = 0; i < rows.ids().size(); ++i)
     work.push_back({.row = rows.ids()[i], .tokens = {&tokens[i], 1}});
 

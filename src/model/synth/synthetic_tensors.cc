@@ -43,6 +43,7 @@ std::vector<float> llama3_divisors(const SynthPreset& p) {
 std::vector<float> long_rope_factors(const SynthPreset& p, double top) {
   std::vector<float> out;
   const int64_t pairs = p.head_dim / 2;
+  out.reserve(static_cast<size_t>(pairs));
   for (int64_t i = 0; i < pairs; ++i)
     out.push_back(static_cast<float>(std::pow(top, static_cast<double>(i) / static_cast<double>(pairs - 1))));
   return out;

@@ -27,6 +27,7 @@ std::string utf8(unsigned code_point) {
 
 std::vector<std::string> byte_alphabet() {
   std::vector<std::string> alphabet;
+  alphabet.reserve(256);
   unsigned next = 256;
   for (unsigned byte = 0; byte < 256; ++byte)
     alphabet.push_back(utf8(stands_for_itself(byte) ? byte : next++));
