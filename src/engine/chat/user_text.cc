@@ -27,7 +27,6 @@ UserText::UserText(const text::Tokenizer& tokenizer) {
   std::ranges::sort(literals_, [](const std::string& a, const std::string& b) {
     return a.size() != b.size() ? a.size() > b.size() : a < b;
   });
-});
 }
 
 size_t UserText::longest_at(std::string_view text, size_t at) const {

@@ -202,6 +202,7 @@ void KvCache::close(Step& step, std::span<const int64_t> keep) {
 
 void KvCache::commit(Step step) {
   std::vector<int64_t> keep;
+  keep.reserve(step.rows_.size());
   for (const StepRow& row : step.rows_) keep.push_back(row.tokens);
   close(step, keep);
 }
