@@ -139,6 +139,7 @@ Result<Value> get_slice(Runtime& runtime, const Value& object, const SliceBounds
   const std::vector<Value>& items = object.as_list().items;
   const ClippedSlice slice = clip(bounds, static_cast<int64_t>(items.size()));
   std::vector<Value> out;
+  out.reserve(static_cast<size_t>(slice.count));
   for (int64_t i = 0; i < slice.count; ++i)
     out.push_back(items[static_cast<size_t>(slice.start + i * slice.step)]);
   return runtime.list(std::move(out), object.as_list().is_tuple() ? List::Kind::kTuple : List::Kind::kList);

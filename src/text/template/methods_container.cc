@@ -107,6 +107,7 @@ Result<Value> list_sort(Runtime& runtime, BoundArguments& arguments) {
   const auto direction = arguments.flag(1, false) ? Direction::kDescending : Direction::kAscending;
   KVERN_TRY(const auto order, sorted_order(runtime, items, direction));
   std::vector<Value> sorted;
+  sorted.reserve(order.size());
   for (const size_t i : order) sorted.push_back(items[i]);
   items = std::move(sorted);
   return Value();
