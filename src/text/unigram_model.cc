@@ -15,7 +15,7 @@ constexpr double kUnknownPenalty = 10.0;
 }  // namespace
 
 UnigramModel::UnigramModel(const Vocabulary& vocabulary, std::vector<double> scores, UnigramOptions options)
-    : vocabulary_(vocabulary), scores_(std::move(scores)), options_(std::move(options)), bytes_(vocabulary) {
+    : scores_(std::move(scores)), options_(std::move(options)), bytes_(vocabulary) {
   KVERN_CHECK(scores_.size() == vocabulary.size());
   double minimum = 0;
   bool any = false;

@@ -39,7 +39,6 @@ class UnigramModel final : public Model {
   std::vector<Node> best_paths(std::string_view piece) const;
   void append_unknown(std::string_view characters, std::vector<TokenId>& out) const;
 
-  const Vocabulary& vocabulary_;
   std::vector<double> scores_;
   UnigramOptions options_;
   ByteTokens bytes_;
