@@ -15,10 +15,10 @@
 namespace kvern::text {
 
 struct BpeOptions {
-  std::optional<TokenId> unk;  ///< For characters that have no token; without it they are left out.
-  bool fuse_unk = false;       ///< One unk for a run of such characters.
-  bool byte_fallback = false;  ///< Such characters become byte tokens, where these exist.
-  bool ignore_merges = false;  ///< A piece that is a token is that token.
+  std::optional<TokenId> unk = {};  ///< For characters that have no token; without it they are left out.
+  bool fuse_unk = false;            ///< One unk for a run of such characters.
+  bool byte_fallback = false;       ///< Such characters become byte tokens, where these exist.
+  bool ignore_merges = false;       ///< A piece that is a token is that token.
   /// Before each character of a piece but the first (continuing_subword_prefix).
   std::string subword_prefix = {};
   std::string end_of_word_suffix = {};  ///< After the last character of a piece.

@@ -12,8 +12,8 @@
 namespace kvern::text {
 
 struct UnigramOptions {
-  std::optional<TokenId> unk;  ///< For characters that have no token; without it they are left out.
-  bool byte_fallback = false;  ///< Such characters become byte tokens, where all 256 exist.
+  std::optional<TokenId> unk = {};  ///< For characters that have no token; without it they are left out.
+  bool byte_fallback = false;       ///< Such characters become byte tokens, where all 256 exist.
   std::vector<bool> never_from_text = {};  ///< By id: tokens that text never becomes.
 };
 
