@@ -24,8 +24,9 @@ struct EncodeOptions {
   /// Adds what the tokenizer puts around a text (BOS, EOS), once, whatever the text begins with.
   bool add_special = true;
   /// Literals of special tokens in the text become these tokens. Off for text from users: such a literal is
-  /// then ordinary text, and no special token can come out of it. Added tokens that are not special (Qwen's
-  /// <think>) are found either way, as in Hugging Face.
+  /// then ordinary text, and no special token can come out of it but the unk and byte tokens, where a file
+  /// calls these special. Added tokens that are not special (Qwen's <think>) are found either way, as in
+  /// Hugging Face.
   bool parse_special = false;
   /// With parse_special: stretches of the text, in order, in which such literals stay ordinary text all the
   /// same (what a user wrote, inside a rendered template). Byte ranges of the text as given, which must then
