@@ -3,6 +3,7 @@
 #include "compute/kernels/matmul.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/check.h"
 #include "compute/kernels/matmul_internal.h"
@@ -14,19 +15,46 @@ namespace {
 using internal::kPanelRows;
 using internal::MatmulJob;
 
-// Enough jobs for each thread that one slow core does not make the others wait, each with enough bytes to
-// read that the memory sees long runs.
-constexpr int64_t kJobsPerThread = 8;
-constexpr int64_t kJobBytes = 64 << 10;
+// A job smaller than this costs more to begin (its streams have to start again) than it can save.
+constexpr int64_t kJobBytes = 48 << 10;
 
-int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+/// Cuts the rows of all tasks into jobs, to be taken in order by whichever thread is free. The first are
+/// large, so that the memory sees long runs; each of the others is a share of what is left, so that the
+/// threads end together even if one is slow.
+class JobList {
+ public:
+  JobList(std::span<const MatmulTask> tasks, const MatmulInput& input, int threads) {
+    int64_t left = 0;
+    for (const MatmulTask& task : tasks) left += task.weight.rows;
+    for (const MatmulTask& task : tasks) {
+      for (int64_t row = 0; row < task.weight.rows;) {
+        const int64_t share = std::max(left / (2 * threads), least_rows(task.weight));
+        const int64_t rows = std::min(whole_groups(share, input.tokens), task.weight.rows - row);
+        jobs_.push_back({&task, row, rows});
+        row += rows;
+        left -= rows;
+      }
+    }
+  }
 
-/// Rows of each job of a product.
-int64_t job_rows(const WeightMatrix& w, int64_t total_rows, int threads) {
-  const int64_t share = total_rows / (kJobsPerThread * threads);
-  const int64_t enough = kJobBytes / std::max<int64_t>(1, static_cast<int64_t>(w.row_stride_bytes));
-  return round_up(std::max({share, enough, kPanelRows}), kPanelRows);
-}
+  int64_t size() const { return static_cast<int64_t>(jobs_.size()); }
+  const MatmulJob& operator[](int64_t i) const { return jobs_[static_cast<size_t>(i)]; }
+
+ private:
+  static int64_t least_rows(const WeightMatrix& w) {
+    return kJobBytes / std::max<int64_t>(1, static_cast<int64_t>(w.row_stride_bytes));
+  }
+
+  /// `rows` rounded up: to panels, or for one token to an odd number of groups, which are read as distant
+  /// streams (matmul_quantized.cc says why odd).
+  static int64_t whole_groups(int64_t rows, int64_t tokens) {
+    if (tokens > 1) return (rows + kPanelRows - 1) / kPanelRows * kPanelRows;
+    constexpr int64_t kGroup = kPanelRows / 2;
+    return ((rows + kGroup - 1) / kGroup | 1) * kGroup;
+  }
+
+  std::vector<MatmulJob> jobs_;
+};
 
 void check_task(const MatmulInput& input, const MatmulTask& task) {
   const WeightMatrix& w = task.weight;
@@ -55,38 +83,22 @@ internal::QuantizedInput quantize(Context& context, const MatmulInput& input,
 void matmul(Context& context, const MatmulInput& input, std::span<const MatmulTask> tasks) {
   if (input.tokens == 0) return;
   bool any_quantized = false;
-  int64_t total_rows = 0;
   for (const MatmulTask& task : tasks) {
     check_task(input, task);
     any_quantized |= weights::is_quantized(task.weight.type);
-    total_rows += task.weight.rows;
   }
   const internal::QuantizedMatmul quantized = internal::quantized_matmul(context.target());
   const internal::PlainMatmul plain = internal::plain_matmul(context.target());
   internal::QuantizedInput image;
   if (any_quantized) image = quantize(context, input, quantized);
 
-  const int threads = context.pool().threads();
-  int64_t jobs = 0;
-  for (const MatmulTask& task : tasks) {
-    const int64_t rows = job_rows(task.weight, total_rows, threads);
-    jobs += (task.weight.rows + rows - 1) / rows;
-  }
-  context.pool().run(jobs, [&](int64_t index, int thread) {
-    for (const MatmulTask& task : tasks) {
-      const int64_t rows = job_rows(task.weight, total_rows, threads);
-      const int64_t count = (task.weight.rows + rows - 1) / rows;
-      if (index >= count) {
-        index -= count;
-        continue;
-      }
-      const MatmulJob job = {&task, index * rows, std::min(rows, task.weight.rows - index * rows)};
-      if (weights::is_quantized(task.weight.type)) {
-        quantized.run(image, job, context.thread_scratch(thread));
-      } else {
-        plain(input, job);
-      }
-      return;
+  const JobList jobs(tasks, input, context.pool().threads());
+  context.pool().run(jobs.size(), [&](int64_t index, int thread) {
+    const MatmulJob& job = jobs[index];
+    if (weights::is_quantized(job.task->weight.type)) {
+      quantized.run(image, job, context.thread_scratch(thread));
+    } else {
+      plain(input, job);
     }
   });
 }

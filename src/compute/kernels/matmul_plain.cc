@@ -48,11 +48,12 @@ struct BF16Weights {
 /// Where a register tile reads and writes.
 struct Tile {
   const std::byte* w;
-  size_t w_stride;
+  size_t w_stride;  ///< bytes between two rows of the tile
   const float* x;
   int64_t x_stride;
   float* out;
-  int64_t out_stride;
+  int64_t out_stride;  ///< of tokens
+  int64_t out_step;    ///< of rows
   int64_t cols;
 };
 
@@ -113,7 +114,8 @@ HWY_NOINLINE void multiply_tile(const Tile& tile, Prefetch& prefetch) {
 #pragma GCC unroll 8
   for (int t = 0; t < T; ++t) {
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) tile.out[t * tile.out_stride + r] = lanes::reduce_sum(sums[r][t]);
+    for (int r = 0; r < R; ++r)
+      tile.out[t * tile.out_stride + r * tile.out_step] = lanes::reduce_sum(sums[r][t]);
   }
 }
 
@@ -152,37 +154,67 @@ void multiply_rows(Tile tile, int64_t rows, int64_t tokens, Prefetch& prefetch) 
   }
 }
 
+/// The tile of neighbouring rows from `row` on and tokens from `token` on.
+Tile tile_at(const MatmulInput& input, const MatmulTask& task, int64_t row, int64_t token) {
+  const WeightMatrix& w = task.weight;
+  return {.w = w.data + static_cast<size_t>(row) * w.row_stride_bytes,
+          .w_stride = w.row_stride_bytes,
+          .x = input.x + token * input.stride,
+          .x_stride = input.stride,
+          .out = task.out + token * task.out_stride + row,
+          .out_stride = task.out_stride,
+          .out_step = 1,
+          .cols = input.cols};
+}
+
+/// A single tile of tokens: the weights are read once, as kRows long streams.
+template <typename W>
+void run_streams(const MatmulInput& input, const MatmulJob& job) {
+  const size_t stride = job.task->weight.row_stride_bytes;
+  const int64_t distance = job.rows / kRows;
+  Tile tile = tile_at(input, *job.task, job.first_row, 0);
+  const std::byte* const end = tile.w + static_cast<size_t>(distance) * stride;
+  tile.w_stride = static_cast<size_t>(distance) * stride;
+  tile.out_step = distance;
+  for (int64_t i = 0; i < distance; ++i, tile.w += stride, ++tile.out) {
+    // multiply_tile() takes a step for each 64 columns.
+    Prefetch prefetch = Prefetch::lanes({.data = reinterpret_cast<const uint8_t*>(tile.w),
+                                         .end = reinterpret_cast<const uint8_t*>(end),
+                                         .stride = tile.w_stride,
+                                         .count = kRows,
+                                         .step_bytes = 64 * W::kBytes});
+    multiply_tokens<W, kRows>(tile, input.tokens, prefetch);
+  }
+  for (int64_t row = distance * kRows; row < job.rows; ++row) {
+    Prefetch none;
+    multiply_tokens<W, 1>(tile_at(input, *job.task, job.first_row + row, 0), input.tokens, none);
+  }
+}
+
 /// Bytes of weights that stay in the second-level cache while all tokens pass.
 constexpr size_t kBlockBytes = 256 << 10;
-/// How far ahead of a single tile of tokens the bytes of the weights are fetched.
-constexpr size_t kAheadBytes = 32 << 10;
 
 template <typename W>
-void run_type(const MatmulInput& input, const MatmulJob& job) {
-  const WeightMatrix& w = job.task->weight;
-  const int64_t fitting = static_cast<int64_t>(kBlockBytes / std::max<size_t>(1, w.row_stride_bytes));
+void run_blocks(const MatmulInput& input, const MatmulJob& job) {
+  const size_t stride = job.task->weight.row_stride_bytes;
+  const auto fitting = static_cast<int64_t>(kBlockBytes / std::max<size_t>(1, stride));
   const int64_t block = std::clamp<int64_t>(fitting / kRows * kRows, kRows, 64);
-  const auto* bytes = reinterpret_cast<const uint8_t*>(w.data);
-  const uint8_t* end = bytes + static_cast<size_t>(job.first_row + job.rows) * w.row_stride_bytes;
-  Prefetch prefetch;
-  if (input.tokens <= kTokens) {
-    const uint8_t* begin = bytes + static_cast<size_t>(job.first_row) * w.row_stride_bytes;
-    // multiply_tile() takes a step for each 64 columns of kRows rows.
-    const int64_t steps = (job.rows + kRows - 1) / kRows * ((input.cols + 63) / 64);
-    prefetch = Prefetch::panel(begin + std::min(kAheadBytes, static_cast<size_t>(end - begin)), end, steps);
-  }
+  Prefetch none;
   for (int64_t row = job.first_row; row < job.first_row + job.rows; row += block) {
     const int64_t rows = std::min(block, job.first_row + job.rows - row);
     for (int64_t t = 0; t < input.tokens; t += kTokens) {
-      const Tile tile = {.w = w.data + static_cast<size_t>(row) * w.row_stride_bytes,
-                         .w_stride = w.row_stride_bytes,
-                         .x = input.x + t * input.stride,
-                         .x_stride = input.stride,
-                         .out = job.task->out + t * job.task->out_stride + row,
-                         .out_stride = job.task->out_stride,
-                         .cols = input.cols};
-      multiply_rows<W>(tile, rows, std::min<int64_t>(kTokens, input.tokens - t), prefetch);
+      multiply_rows<W>(tile_at(input, *job.task, row, t), rows, std::min<int64_t>(kTokens, input.tokens - t),
+                       none);
     }
+  }
+}
+
+template <typename W>
+void run_type(const MatmulInput& input, const MatmulJob& job) {
+  if (input.tokens <= kTokens) {
+    run_streams<W>(input, job);
+  } else {
+    run_blocks<W>(input, job);
   }
 }
 

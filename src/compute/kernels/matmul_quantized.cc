@@ -66,18 +66,20 @@ HWY_INLINE void store_group(const RowGroup& group, const float* lanes, float* to
 /// out of each other's cache sets.
 template <typename F>
 void run_one_token(const QuantizedInput& input, const MatmulJob& job, Scratch& scratch) {
-  // Formats of few bits are bound by arithmetic, and fetching ahead would only add to it.
-  constexpr bool kFetch = F::kBlockBytes / F::kBlockUnits >= kUnit;
-  constexpr size_t kAhead = 512;
   constexpr size_t kStepBytes = static_cast<size_t>(F::kBlockBytes * F::kStepUnits / F::kBlockUnits);
   HWY_ALIGN float out[kGroupRows];
   const WeightMatrix& w = job.task->weight;
   const int64_t distance = (job.rows / kGroupRows - 1) / 2 * 2 + 1;
   const int64_t distant_rows = job.rows < kGroupRows ? 0 : distance * kGroupRows;
+  const uint8_t* const end = reinterpret_cast<const uint8_t*>(w.data) +
+                             static_cast<size_t>(job.first_row + distance) * w.row_stride_bytes;
   for (int64_t i = 0; i < distant_rows / kGroupRows; ++i) {
     const RowGroup group = distant_group(w, job.first_row + i, distance);
-    Prefetch prefetch;
-    if (kFetch) prefetch = Prefetch::lanes(group, kAhead, kStepBytes);
+    Prefetch prefetch = Prefetch::lanes({.data = group.data,
+                                         .end = end,
+                                         .stride = group.stride,
+                                         .count = kGroupRows,
+                                         .step_bytes = kStepBytes});
     one_token<F>(group, input.units, input.data, out, prefetch);
     for (int64_t lane = 0; lane < kGroupRows; ++lane)
       job.task->out[group.first_row + lane * distance] = out[lane];
