@@ -111,23 +111,41 @@ std::unexpected<Error> not_json(std::string_view text, size_t offset, std::strin
               where);
 }
 
-/// Replaces NaN and infinities, which JSON does not have, by null; the value is as deep as its maker made it.
-void drop_non_finite(json::value& value) {
-  if (const double* number = value.if_double()) {
-    if (!std::isfinite(*number)) value = nullptr;
-  } else if (json::array* array = value.if_array()) {
-    for (json::value& item : *array) drop_non_finite(item);
-  } else if (json::object* object = value.if_object()) {
-    for (auto& item : *object) drop_non_finite(item.value());
+/// The shortest text that reads back as the same double and as a double: "2.0", "0.1", "1e-05".
+void append_number(std::string& out, double number) {
+  if (!std::isfinite(number)) {  // JSON has neither NaN nor infinities.
+    out += "null";
+    return;
   }
+  char text[32];
+  const std::to_chars_result written = std::to_chars(text, text + sizeof text, number);
+  const std::string_view digits(text, static_cast<size_t>(written.ptr - text));
+  out += digits;
+  if (digits.find_first_of(".e") == std::string_view::npos) out += ".0";
 }
 
-bool has_non_finite(const json::value& value) {
-  if (const double* number = value.if_double()) return !std::isfinite(*number);
-  if (const json::array* array = value.if_array()) return std::ranges::any_of(*array, has_non_finite);
-  if (const json::object* object = value.if_object())
-    return std::ranges::any_of(*object, [](const auto& item) { return has_non_finite(item.value()); });
-  return false;
+void append_value(std::string& out, const json::value& value) {
+  if (const double* number = value.if_double()) {
+    append_number(out, *number);
+  } else if (const json::array* array = value.if_array()) {
+    out += '[';
+    for (const json::value& item : *array) {
+      if (&item != array->begin()) out += ',';
+      append_value(out, item);
+    }
+    out += ']';
+  } else if (const json::object* object = value.if_object()) {
+    out += '{';
+    for (const auto& item : *object) {
+      if (&item != object->begin()) out += ',';
+      out += json::serialize(item.key());
+      out += ':';
+      append_value(out, item.value());
+    }
+    out += '}';
+  } else {
+    out += json::serialize(value);
+  }
 }
 
 }  // namespace
@@ -151,12 +169,8 @@ Result<json::value> parse_json(std::string_view text, const std::string& where, 
 }
 
 std::string to_json(const json::value& value) {
-  if (has_non_finite(value)) {
-    json::value finite = value;
-    drop_non_finite(finite);
-    return to_json(finite);
-  }
-  std::string text = json::serialize(value);
+  std::string text;
+  append_value(text, value);
   // Outside strings there is only ASCII, so a repair of the text is a repair of its strings.
   return is_valid_utf8(text) ? text : replace_invalid_utf8(text);
 }

@@ -23,7 +23,7 @@ Result<json::value> parse_json(std::string_view text, const std::string& where,
                                const JsonLimits& limits = {});
 
 /// Compact JSON text, always valid: bytes that are not UTF-8 in strings are replaced by U+FFFD, numbers that
-/// are not finite by null.
+/// are not finite by null. A double is the shortest text that is read back as that double ("0.1", "2.0").
 std::string to_json(const json::value& value);
 
 }  // namespace kvern

@@ -89,6 +89,20 @@ TEST(ToJson, is_compact) {
   EXPECT_EQ(to_json(json::value("a\"\\\n\x01")), R"("a\"\\\n\u0001")");
 }
 
+TEST(ToJson, doubles_are_written_as_people_write_them) {
+  const json::array numbers{0.0,         -0.0, 1.8, 0.1, 2.0, -3.5, 1e-7, 1e300, 5e-324, 9007199254740993.0,
+                            double{0.1F}};
+  EXPECT_EQ(to_json(numbers),
+            "[0.0,-0.0,1.8,0.1,2.0,-3.5,1e-07,1e+300,5e-324,9007199254740992.0,0.10000000149011612]");
+  EXPECT_EQ(to_json(json::array{1, INT64_MIN, UINT64_MAX, true, false, json::object{}, json::array{}}),
+            "[1,-9223372036854775808,18446744073709551615,true,false,{},[]]");
+}
+
+RC_GTEST_PROP(ToJson, a_double_stays_a_double, (double number)) {
+  const auto read = parse_json(to_json(json::value(number)), "x");
+  RC_ASSERT(read.has_value() && read->is_double() && read->as_double() == number);
+}
+
 TEST(ToJson, replaces_what_is_not_utf8) {
   EXPECT_EQ(to_json(json::value("a\xff"
                                 "b\xe2\x82")),
