@@ -87,11 +87,16 @@ Result<struct stat> stat_of(const Descriptor& descriptor, const std::string& pat
   return info;
 }
 
-Result<Descriptor> open_descriptor(const std::string& path, int flags, std::string_view action) {
+Status check_path(const std::string& path) {
   // A path with a zero byte would name another file to the system than to the user.
   if (path.find('\0') != std::string::npos)
     return fail(ErrorCode::kInvalidArgument, "the path holds a zero byte", path);
   if (path.empty()) return fail(ErrorCode::kInvalidArgument, "the path is empty");
+  return Ok{};
+}
+
+Result<Descriptor> open_descriptor(const std::string& path, int flags, std::string_view action) {
+  KVERN_TRY_STATUS(check_path(path));
   const int fd = without_interruption([&] { return ::open(path.c_str(), flags | O_CLOEXEC, kFileMode); });
   if (fd < 0) {
     if (errno == EISDIR) return fail(ErrorCode::kInvalidArgument, "is a directory, not a file", path);
@@ -242,6 +247,7 @@ class PosixFiles : public Files {
   }
 
   Result<FileKind> kind(const std::string& path) override {
+    KVERN_TRY_STATUS(check_path(path));
     struct stat info{};
     if (::stat(path.c_str(), &info) != 0) return fail_errno(errno, "examine", path);
     if (S_ISDIR(info.st_mode)) return FileKind::kDirectory;

@@ -78,6 +78,8 @@ TEST_F(PosixFilesTest, without_permission_the_error_says_so) {
 TEST_F(PosixFilesTest, paths_that_the_system_cannot_express_are_refused) {
   EXPECT_ERROR(files_->open(std::string("a\0b", 3), OpenMode::kRead), kInvalidArgument, "zero byte");
   EXPECT_ERROR(files_->open("", OpenMode::kRead), kInvalidArgument, "empty");
+  EXPECT_ERROR(files_->kind(""), kInvalidArgument, "empty");
+  EXPECT_ERROR(files_->kind(std::string("a\0b", 3)), kInvalidArgument, "zero byte");
   EXPECT_ERROR(files_->open(std::string(5000, 'x'), OpenMode::kRead), kInvalidArgument, "too long");
 }
 
