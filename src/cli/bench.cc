@@ -162,6 +162,7 @@ void add_bench(CLI::App& app, Command& chosen) {
       .add_option("--tests", flags->tests,
                   "prefill:TOKENS, decode:CONTEXT, batch:ROWS, first (load to first token)")
       ->delimiter(',')
+      ->allow_extra_args(false)  // else the model behind it would be taken for another test
       ->capture_default_str()
       ->type_name("LIST");
   command.add_option("--reps", flags->options.repetitions, "Repetitions; medians are reported")

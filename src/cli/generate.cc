@@ -48,7 +48,8 @@ Result<std::vector<int32_t>> prompt_ids(Environment& environment, const Generate
   std::vector<int32_t> ids = tokenizer->encode(text, {.add_special = true, .parse_special = true});
   if (ids.empty()) {
     return fail(ErrorCode::kInvalidArgument,
-                "the prompt is empty and this model has no beginning-of-text token to start from");
+                "the prompt is empty, and this model has no beginning-of-text token to start from; give "
+                "some text");
   }
   return ids;
 }
@@ -122,8 +123,10 @@ Result<ExitCode> run(Environment& environment, const GenerateFlags& flags) {
       if (written) written = write_stdout(text);
     };
   }
-  KVERN_TRY(const engine::GenerateResult result, session.generate(request, events));
+  const Result<engine::GenerateResult> generated = session.generate(request, events);
   progress.clear();
+  if (!generated) return std::unexpected(named_by_flag(generated.error()));
+  const engine::GenerateResult& result = *generated;
   KVERN_TRY_STATUS(written);
   if (flags.json) {
     KVERN_TRY_STATUS(write_json(result_json(result, request.prompt, load_ms, engine->tokenizer())));

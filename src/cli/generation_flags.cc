@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdio>
 #include <limits>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -26,13 +27,6 @@ std::string parse_logit_bias(const std::string& text, std::vector<engine::LogitB
     return "not numbers";
   }
   return {};
-}
-
-/// The library would wrap what does not fit.
-std::string is_seed(const std::string& text) {
-  uint64_t seed = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  return error == std::errc{} && end == text.data() + text.size() ? "" : "write a number from 0 to 2^64 - 1";
 }
 
 void add_penalty_flags(CLI::App& command, engine::SamplingParams& sampling) {
@@ -78,6 +72,12 @@ void add_filter_flags(CLI::App& command, GenerationFlags& flags) {
 
 }  // namespace
 
+std::string is_seed(const std::string& text) {
+  uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  return error == std::errc{} && end == text.data() + text.size() ? "" : "write a number from 0 to 2^64 - 1";
+}
+
 void GenerationFlags::apply(engine::GenerateRequest& request, SamplingDefault how) const {
   request.max_new_tokens = max_new_tokens;
   request.sampling = sampling;
@@ -96,15 +96,18 @@ void add_generation_flags(CLI::App& command, GenerationFlags& flags) {
       ->type_name("N");
   add_filter_flags(command, flags);
   add_penalty_flags(command, flags.sampling);
-  command.add_option_function<std::vector<std::string>>(
-      "-l,--logit-bias",
-      [&flags](const std::vector<std::string>& values) {
-        for (const std::string& value : values) {
-          const std::string problem = parse_logit_bias(value, flags.sampling.logit_bias);
-          if (!problem.empty()) throw CLI::ValidationError("--logit-bias", value + ": " + problem);
-        }
-      },
-      "Added to a token's logit: TOKEN+BIAS, TOKEN-BIAS or TOKEN-inf; may be repeated");
+  command
+      .add_option_function<std::vector<std::string>>(
+          "-l,--logit-bias",
+          [&flags](const std::vector<std::string>& values) {
+            for (const std::string& value : values) {
+              const std::string problem = parse_logit_bias(value, flags.sampling.logit_bias);
+              if (!problem.empty()) throw CLI::ValidationError("--logit-bias", value + ": " + problem);
+            }
+          },
+          "Added to a token's logit: TOKEN+BIAS, TOKEN-BIAS or TOKEN-inf; may be repeated")
+      ->allow_extra_args(false)  // else a model behind it would be taken for another bias
+      ->type_name("BIAS");
   command.add_option("--stop,-r,--reverse-prompt", flags.stop, "Stop before this text; may be repeated")
       ->allow_extra_args(false)
       ->type_name("TEXT");
@@ -118,17 +121,40 @@ void add_generation_flags(CLI::App& command, GenerationFlags& flags) {
                    "With --json: a hash of the logits of each new token");
 }
 
-void print_speeds(const engine::GenerateResult& result, double load_ms) {
-  const auto computed = static_cast<double>(result.prompt_tokens - result.reused_tokens);
+Error named_by_flag(Error error) {
+  constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
+      {"prompt", "-p"},
+      {"temperature", "--temp"},
+      {"top_k", "--top-k"},
+      {"top_p", "--top-p"},
+      {"min_p", "--min-p"},
+      {"typical_p", "--typical"},
+      {"repeat_penalty", "--repeat-penalty"},
+      {"repeat_last_n", "--repeat-last-n"},
+      {"presence_penalty", "--presence-penalty"},
+      {"frequency_penalty", "--frequency-penalty"},
+      {"xtc_probability", "--xtc-probability"},
+      {"xtc_threshold", "--xtc-threshold"},
+      {"logit_bias", "--logit-bias"},
+  };
+  for (const auto& [name, flag] : kFlags)
+    if (error.where == name) error.where = flag;
+  if (error.where.starts_with("stop[")) error.where = "--stop";
+  return error;
+}
+
+void print_speeds(const engine::GenerateResult& result, std::optional<double> load_ms) {
+  const auto computed = static_cast<double>(result.computed_tokens);
+  const int64_t held = result.reused_tokens + result.computed_tokens;
   const auto decoded = static_cast<double>(result.ids.empty() ? 0 : result.ids.size() - 1);
   const auto per_second = [](double tokens, double ms) { return ms > 0 ? tokens * 1000.0 / ms : 0.0; };
-  fmt::print(
-      stderr,
-      "[load {:.0f} ms | prompt {} tokens{}, {:.1f} tokens/s | generated {} tokens, {:.1f} tokens/s | {}]\n",
-      load_ms, result.prompt_tokens,
-      result.reused_tokens > 0 ? fmt::format(" ({} kept)", result.reused_tokens) : std::string(),
-      per_second(computed, result.timings.prefill_ms), result.ids.size(),
-      per_second(decoded, result.timings.decode_ms), engine::to_string(result.finish_reason));
+  fmt::print(stderr,
+             "[{}prompt {}{} tokens{}, {:.1f} tokens/s | generated {} tokens, {:.1f} tokens/s | {}]\n",
+             load_ms ? fmt::format("load {:.0f} ms | ", *load_ms) : std::string(),
+             held < result.prompt_tokens ? fmt::format("{} of ", held) : std::string(), result.prompt_tokens,
+             result.reused_tokens > 0 ? fmt::format(" ({} kept)", result.reused_tokens) : std::string(),
+             per_second(computed, result.timings.prefill_ms), result.ids.size(),
+             per_second(decoded, result.timings.decode_ms), engine::to_string(result.finish_reason));
 }
 
 }  // namespace kvern::cli

@@ -30,9 +30,15 @@ struct GenerationFlags {
   void apply(engine::GenerateRequest& request, SamplingDefault how) const;
 };
 
+/// A check for CLI11 of a 64-bit seed, since the library wraps what does not fit; empty if it is one.
+std::string is_seed(const std::string& text);
+
 void add_generation_flags(CLI::App& command, GenerationFlags& flags);
 
-/// One line on stderr: tokens and speeds of prompt and generation.
-void print_speeds(const engine::GenerateResult& result, double load_ms);
+/// An error of the request with the flag's name in place of the parameter's.
+Error named_by_flag(Error error);
+
+/// One line on stderr: the time of loading, if given, and tokens and speeds of prompt and generation.
+void print_speeds(const engine::GenerateResult& result, std::optional<double> load_ms);
 
 }  // namespace kvern::cli

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/signals.h"
 #include "engine/load/text_parts.h"
 #include "model/fingerprint.h"
 #include "model/model.h"
@@ -138,6 +139,7 @@ std::string report_text(const Facts& facts) {
 }
 
 Result<ExitCode> run(Environment& environment, const InspectFlags& flags) {
+  install_bus_error_message(flags.model);
   KVERN_TRY(const std::unique_ptr<model::Model> model, model::Model::open(environment.files, flags.model));
   KVERN_TRY(const engine::TextParts text, engine::load_text_parts(environment.files, model->opened()));
   KVERN_TRY(const Facts facts, collect(*model, text, flags));

@@ -17,31 +17,44 @@ struct LogitsFlags {
   std::string output;
 };
 
-Result<ExitCode> run(Environment& environment, const LogitsFlags& flags) {
-  KVERN_TRY(const std::vector<int32_t> ids, parse_ids(environment.files, flags.ids));
-  KVERN_TRY(const std::unique_ptr<engine::Engine> engine, open_engine(environment, flags.model));
-  KVERN_TRY_STATUS(engine->check_tokens(ids));
-  KVERN_TRY(const std::unique_ptr<File> file, environment.files.open(flags.output, OpenMode::kCreate));
+/// Computes and writes; the file is incomplete after an error.
+Status write_logits(Environment& environment, const std::string& path, engine::Engine& engine,
+                    const std::vector<int32_t>& ids) {
+  KVERN_TRY(const std::unique_ptr<File> file, environment.files.open(path, OpenMode::kCreate));
   const auto positions = static_cast<int64_t>(ids.size());
-  const std::string header = npy_header_f32(positions, engine->model().config().vocab);
+  const std::string header = npy_header_f32(positions, engine.model().config().vocab);
   KVERN_TRY_STATUS(file->write_at(0, std::as_bytes(std::span(header))));
   uint64_t offset = header.size();
 
   ProgressLine progress;
-  const state::RowId row = engine->kv().add_row();
+  const state::RowId row = engine.kv().add_row();
   for (size_t done = 0; done < ids.size();) {
-    const size_t count = std::min(static_cast<size_t>(engine->options().chunk_tokens), ids.size() - done);
+    if (environment.interrupted)
+      return fail(ErrorCode::kCancelled, "interrupted before it was complete", path);
+    const size_t count = std::min(static_cast<size_t>(engine.options().chunk_tokens), ids.size() - done);
     const engine::Engine::RowTokens work{
         .row = row, .tokens = std::span(ids).subspan(done, count), .want_all_logits = true};
-    KVERN_TRY(const std::span<float> logits, engine->forward({&work, 1}));
+    KVERN_TRY(const std::span<float> logits, engine.forward({&work, 1}));
     KVERN_TRY_STATUS(file->write_at(offset, std::as_bytes(logits)));
     offset += logits.size_bytes();
     done += count;
     progress.show(fmt::format("{} / {} positions", done, ids.size()));
   }
-  KVERN_TRY_STATUS(engine->kv().remove_row(row));
-  KVERN_TRY_STATUS(file->sync());
-  return ExitCode::kOk;
+  KVERN_TRY_STATUS(engine.kv().remove_row(row));
+  return file->sync();
+}
+
+Result<ExitCode> run(Environment& environment, const LogitsFlags& flags) {
+  if (flags.output.empty()) return fail(ErrorCode::kInvalidArgument, "the path is empty", "--output");
+  KVERN_TRY(const std::vector<int32_t> ids, parse_ids(environment.files, flags.ids));
+  KVERN_TRY(const std::unique_ptr<engine::Engine> engine, open_engine(environment, flags.model));
+  KVERN_TRY_STATUS(engine->check_tokens(ids));
+  const Status written = write_logits(environment, flags.output, *engine, ids);
+  if (written) return ExitCode::kOk;
+  // A part of the logits looks like a file of them; a device stays.
+  const Result<FileKind> kind = environment.files.kind(flags.output);
+  if (kind && *kind == FileKind::kRegular) static_cast<void>(environment.files.remove(flags.output));
+  return std::unexpected(written.error());
 }
 
 }  // namespace

@@ -28,12 +28,14 @@ constexpr const char* kFooter =
     "Exit codes: 0 done; 1 the work failed (input/output, memory); 2 bad flag, value or file;\n"
     "130 interrupted before anything was produced.";
 
-bool has_command(const CLI::App& app, const std::string& name) {
-  const auto named = [&](const CLI::App* command) { return command->get_name() == name; };
-  return !app.get_subcommands(named).empty();
+/// Whether `word` is a command, or a flag that stands before one.
+bool is_known(const CLI::App& app, const std::string& word) {
+  const auto named = [&](const CLI::App* command) { return command->get_name() == word; };
+  return app.get_option_no_throw(word) != nullptr || !app.get_subcommands(named).empty();
 }
 
 int run(int argc, char** argv) {
+  keep_standard_descriptors();
   ignore_broken_pipes();
   const std::unique_ptr<Files> files = make_posix_files();
   const std::unique_ptr<Clock> clock = make_system_clock();
@@ -51,7 +53,7 @@ int run(int argc, char** argv) {
   });
   Command chosen;
   register_commands(app, chosen);
-  if (argc > 1 && argv[1][0] != '-' && !has_command(app, argv[1])) {
+  if (argc > 1 && !is_known(app, argv[1])) {
     return static_cast<int>(report({.code = ErrorCode::kInvalidArgument,
                                     .message = "no such command; kvern --help lists them",
                                     .where = argv[1]}));

@@ -16,13 +16,85 @@ constexpr uint64_t kMaxIdFileBytes = uint64_t{64} << 20;
 constexpr int kMaxThreads = 1024;
 constexpr int64_t kMaxTokens = int64_t{1} << 24;
 
-bool is_separator(char c) {
-  return c == ',' || c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == '[' || c == ']';
-}
+bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool looks_like_ids(const std::string& text) {
-  return std::ranges::all_of(text, [](char c) { return is_separator(c) || (c >= '0' && c <= '9'); });
+  return std::ranges::all_of(
+      text, [](char c) { return is_space(c) || is_digit(c) || c == ',' || c == '[' || c == ']'; });
 }
+
+/// Reads numbers separated by single commas or by spaces and newlines, with or without brackets around them.
+class IdList {
+ public:
+  IdList(const std::string& text, const std::string& where) : text_(text), where_(where) {}
+
+  Result<std::vector<int32_t>> read() {
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (is_digit(c)) {
+        KVERN_TRY_STATUS(take_number());
+        continue;
+      }
+      if (c == ',') KVERN_TRY_STATUS(take_comma());
+      if (c == '[') KVERN_TRY_STATUS(take_opening());
+      if (c == ']') KVERN_TRY_STATUS(take_closing());
+      ++at_;
+    }
+    if (ids_.empty()) return fail(ErrorCode::kInvalidArgument, "no token ids given", where_);
+    if (after_comma_) return missing("a number");
+    if (open_) return missing("the closing ]");
+    return std::move(ids_);
+  }
+
+ private:
+  Status take_number() {
+    int32_t id = 0;
+    const char* const begin = text_.data();
+    const auto [next, error] = std::from_chars(begin + at_, begin + text_.size(), id);
+    if (error != std::errc{}) return fail(ErrorCode::kInvalidArgument, "a token id is too large", where_);
+    ids_.push_back(id);
+    at_ = static_cast<size_t>(next - begin);
+    comma_may_follow_ = true;
+    after_comma_ = false;
+    return Ok{};
+  }
+
+  Status take_comma() {
+    if (!comma_may_follow_) return missing("a number");
+    comma_may_follow_ = false;
+    after_comma_ = true;
+    return Ok{};
+  }
+
+  Status take_opening() {
+    if (open_) return missing("the closing ]");
+    open_ = true;
+    comma_may_follow_ = false;
+    return Ok{};
+  }
+
+  Status take_closing() {
+    if (!open_) return missing("the opening [");
+    if (after_comma_) return missing("a number");
+    open_ = false;
+    return Ok{};
+  }
+
+  std::unexpected<Error> missing(std::string_view what) const {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} is missing in the list of token ids, at character {}", what, at_ + 1),
+                where_);
+  }
+
+  const std::string& text_;
+  const std::string& where_;
+  size_t at_ = 0;
+  std::vector<int32_t> ids_;
+  bool comma_may_follow_ = false;
+  bool after_comma_ = false;
+  bool open_ = false;
+};
 
 }  // namespace
 
@@ -58,6 +130,8 @@ void add_model_flags(CLI::App& command, ModelFlags& flags, ModelArgument how) {
 }
 
 Result<std::unique_ptr<engine::Engine>> open_engine(Environment& environment, const ModelFlags& flags) {
+  if (flags.engine.model_path.empty())
+    return fail(ErrorCode::kInvalidArgument, "the path is empty", "--model");
   ProgressLine progress;
   progress.show("loading " + flags.engine.model_path);
   install_bus_error_message(flags.engine.model_path);
@@ -66,6 +140,7 @@ Result<std::unique_ptr<engine::Engine>> open_engine(Environment& environment, co
 
 Result<std::vector<int32_t>> parse_ids(Files& files, const std::string& text) {
   std::string list = text;
+  std::string where = "--ids";
   if (!looks_like_ids(text)) {
     if (!files.exists(text)) {
       return fail(ErrorCode::kInvalidArgument,
@@ -73,25 +148,13 @@ Result<std::vector<int32_t>> parse_ids(Files& files, const std::string& text) {
                   "--ids");
     }
     KVERN_TRY(list, read_file(files, text, kMaxIdFileBytes));
+    where = text;
     if (!looks_like_ids(list)) {
       return fail(ErrorCode::kInvalidArgument,
                   "holds something other than token ids separated by commas or spaces", text);
     }
   }
-  std::vector<int32_t> ids;
-  for (const char *at = list.data(), *end = at + list.size(); at != end;) {
-    if (is_separator(*at)) {
-      ++at;
-      continue;
-    }
-    int32_t id = 0;
-    const auto [next, error] = std::from_chars(at, end, id);
-    if (error != std::errc{}) return fail(ErrorCode::kInvalidArgument, "a token id is too large", "--ids");
-    ids.push_back(id);
-    at = next;
-  }
-  if (ids.empty()) return fail(ErrorCode::kInvalidArgument, "no token ids given", "--ids");
-  return ids;
+  return IdList(list, where).read();
 }
 
 Result<const text::Tokenizer*> require_tokenizer(const engine::Engine& engine) {

@@ -26,8 +26,8 @@ void add_model_flags(CLI::App& command, ModelFlags& flags, ModelArgument how);
 /// Opens the model with a progress line; installs the message for a model file that is cut while mapped.
 Result<std::unique_ptr<engine::Engine>> open_engine(Environment& environment, const ModelFlags& flags);
 
-/// Token ids "1,403,407" (commas, spaces or newlines), or the content of a file of that form when `text`
-/// names one.
+/// Token ids "1,403,407" or "[1, 403, 407]" (a single comma, or spaces and newlines, between two), or the
+/// content of a file of that form when `text` names one.
 Result<std::vector<int32_t>> parse_ids(Files& files, const std::string& text);
 
 /// The tokenizer, or an error that says what can be used instead.

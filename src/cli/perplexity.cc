@@ -27,13 +27,16 @@ struct Score {
 };
 
 /// Scores every token of a window but its first, each from all tokens of the window before it.
-Result<Score> score_window(engine::Engine& engine, std::span<const int32_t> window) {
+/// kCancelled when the user interrupted.
+Result<Score> score_window(const Environment& environment, engine::Engine& engine,
+                           std::span<const int32_t> window) {
   Score score;
   const state::RowId row = engine.kv().add_row();
   const auto vocabulary = static_cast<size_t>(engine.model().config().vocab);
   // Logits of a whole chunk are kept at once, so the chunk is smaller than that of a plain prefill.
   const size_t chunk = std::min<size_t>(64, static_cast<size_t>(engine.options().chunk_tokens));
   for (size_t done = 0; done + 1 < window.size();) {
+    if (environment.interrupted) return fail(ErrorCode::kCancelled, "interrupted");
     const size_t count = std::min(chunk, window.size() - 1 - done);
     const engine::Engine::RowTokens work{
         .row = row, .tokens = window.subspan(done, count), .want_all_logits = true};
@@ -64,9 +67,9 @@ Result<ExitCode> run(Environment& environment, const PerplexityFlags& flags) {
   Score total;
   ProgressLine progress;
   for (size_t start = 0; start + 1 < ids.size(); start += window) {
-    if (environment.interrupted) return ExitCode::kInterrupted;
     KVERN_TRY(const Score score,
-              score_window(*engine, std::span(ids).subspan(start, std::min(window, ids.size() - start))));
+              score_window(environment, *engine,
+                           std::span(ids).subspan(start, std::min(window, ids.size() - start))));
     total.negative_log_likelihood += score.negative_log_likelihood;
     total.tokens += score.tokens;
     progress.show(fmt::format("{} / {} tokens, perplexity {:.4f}", std::min(start + window, ids.size()),

@@ -1,8 +1,10 @@
 #include "cli/signals.h"
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace kvern::cli {
@@ -42,6 +44,14 @@ void install_bus_error_message(const std::string& mapped_path) {
   struct sigaction action{};
   action.sa_handler = on_bus_error;
   sigaction(SIGBUS, &action, nullptr);
+}
+
+void keep_standard_descriptors() {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) != -1 || errno != EBADF) continue;
+    // The lowest free number is given out: this one. Opened for the wrong direction, so that use of it fails.
+    if (::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY) != descriptor) return;
+  }
 }
 
 void ignore_broken_pipes() { std::signal(SIGPIPE, SIG_IGN); }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/generation_flags.h"
 #include "cli/output.h"
 #include "engine/load/engine.h"
 #include "model/synth/presets.h"
@@ -28,6 +29,8 @@ Result<compute::DType> parse_type(const std::string& name) {
 }
 
 Result<ExitCode> run(Environment& environment, SynthFlags& flags) {
+  if (flags.options.path.empty()) return fail(ErrorCode::kInvalidArgument, "the path is empty", "--output");
+  flags.options.is_cancelled = [&] { return environment.interrupted.load(); };
   KVERN_TRY(flags.options.type, parse_type(flags.type));
   if (flags.options.threads == 0) flags.options.threads = engine::default_threads();
   ProgressLine progress;
@@ -67,6 +70,7 @@ void add_synth(CLI::App& app, Command& chosen) {
       ->capture_default_str()
       ->type_name("TYPE");
   command.add_option("--seed", flags->options.seed, "Seed of the weights")
+      ->check(is_seed)
       ->capture_default_str()
       ->type_name("N");
   command.add_option("-t,--threads", flags->options.threads, "Threads; 0 = one for each core")

@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/signals.h"
 #include "engine/load/text_parts.h"
 #include "text/template/chat_template.h"
 
@@ -23,6 +24,7 @@ Result<std::string> template_source(Files& files, const std::string& source) {
   const bool is_folder = files.is_directory(source).value_or(false);
   if (!is_folder && !name.ends_with(".gguf") && !name.ends_with(".safetensors"))
     return read_file(files, source, kMaxTemplateBytes);
+  install_bus_error_message(source);
   KVERN_TRY(const model::OpenedModel opened, model::open_model(files, source));
   KVERN_TRY(const engine::TextParts parts, engine::load_text_parts(files, opened));
   if (!parts.chat_template) return fail(ErrorCode::kNotFound, "has no chat template", source);

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/signals.h"
 #include "engine/load/text_parts.h"
 
 namespace kvern::cli {
@@ -25,6 +26,7 @@ bool ends_with(const std::string& text, std::string_view end) {
 
 Result<std::unique_ptr<text::Tokenizer>> open_tokenizer(Files& files, const std::string& source) {
   if (ends_with(source, ".json")) return engine::load_tokenizer_json(files, source);
+  install_bus_error_message(source);
   KVERN_TRY(const model::OpenedModel opened, model::open_model(files, source));
   KVERN_TRY(engine::TextParts parts, engine::load_text_parts(files, opened));
   if (!parts.tokenizer) return fail(ErrorCode::kNotFound, "holds no tokenizer", source);

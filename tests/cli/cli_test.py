@@ -456,6 +456,10 @@ class Bench(Test):
         longer = self.ok(kvern(*flags, "--json", "--ctx", 4096)).json["results"]
         self.assertIn("seconds", longer[0])
 
+    def test_the_model_may_stand_behind_lists(self):
+        self.ok(kvern("bench", "--tests", "prefill:16", MODEL, *self.FLAGS))
+        self.ok(kvern("run", "-l", "5+1", MODEL, stdin=b""))
+
     def test_unknown_tests_are_refused(self):
         self.fails(kvern("bench", MODEL, "--tests", "decode"), 2, "decode")
         self.fails(kvern("bench", MODEL, "--tests", "speed:5"), 2, "prefill:TOKENS")
@@ -527,23 +531,44 @@ class BadInput(Test):
     def test_wrong_values_name_the_choices(self):
         self.fails(generate("-p", "x", "--kv-type", "q3"), 2, "f32", "f16", "bf16")
         self.fails(generate("-p", "x", "--cpu-target", "sse"), 2, "avx2")
-        self.fails(generate("-p", "x", "--top-p", 2), 2, "top_p")
-        self.fails(generate("-p", "x", "--temp", "nan"), 2, "temperature")
+        for flag, value in (("--top-p", 2), ("--temp", "nan"), ("--temp", "1e300"), ("--temp", -1), ("--top-k", -1),
+                            ("--repeat-penalty", 0), ("--min-p", 3), ("--typical", -1), ("--xtc-probability", 2)):
+            self.fails(generate("-p", "x", flag, value), 2, f"kvern: {flag}: must be ")
+        self.assertEqual(self.ok(generate("-p", "x", "-n", 1, "--temp", "1e30", "--json")).json["finish_reason"], "length")
         self.fails(generate("-p", "x", "-l", "5"), 2, "TOKEN+BIAS")
         self.fails(generate("-p", "x", "-l", "99999+1"), 2, "99999")
-        self.fails(generate("-p", "x", "--stop", ""), 2, "stop")
+        self.fails(generate("-p", "x", "--stop", ""), 2, "--stop")
         out = self.folder / "x.gguf"
         self.fails(kvern("synth", "--preset", "none", "-o", out), 2, "tiny-llama")
         self.fails(kvern("synth", "--preset", "tiny-llama", "--type", "q9", "-o", out), 2, "q8_0")
+        for seed in (-1, 1 << 64, "1.5"):
+            self.fails(kvern("synth", "--preset", "tiny-llama", "--seed", seed, "-o", out), 2, "--seed", "2^64")
         self.assertFalse(out.exists())
+
+    def test_empty_names_are_said_to_be_empty(self):
+        for arguments in (("generate", "-m", "", "-p", "x"), ("inspect", ""), ("fit", ""), ("tokenize", ""), ("run", ""),
+                          ("template", "", "--context", self.file("c.json", "{}")), ("perplexity", MODEL, "-f", ""),
+                          ("logits", MODEL, "--ids", "1", "-o", ""), ("synth", "--preset", "tiny-llama", "-o", ""),
+                          ("generate", "-m", MODEL, "-p", "")):
+            self.fails(kvern(*arguments), 2, "is empty")
+
+    def test_an_unknown_flag_before_the_command_is_named(self):
+        self.fails(kvern("--nonsense"), 2, "--nonsense")
+        self.fails(kvern("-x", "generate"), 2, "-x")
 
     def test_wrong_ids_are_explained(self):
         self.fails(generate("--ids", "1,x"), 2, "neither a list of token ids")
         self.fails(generate("--ids", "1,-1"), 2, "neither a list of token ids")
         self.fails(generate("--ids", "4096"), 2, "4096")
         self.fails(generate("--ids", "99999999999"), 2, "too large")
-        self.fails(generate("--ids", ","), 2, "no token ids")
+        self.fails(generate("--ids", "[]"), 2, "no token ids")
         self.fails(generate("--ids", self.file("ids", "1,2,three")), 2, "ids")
+        for gap, place in (("1,,2", "3"), (",1", "1"), ("1,2,", "5"), ("1, ,2", "4"), ("[,1]", "2"), ("[1,]", "4")):
+            self.fails(generate("--ids", gap), 2, "--ids: a number is missing", f"at character {place}")
+            self.fails(generate("--ids", self.file("gap", gap)), 2, "gap: a number is missing")
+        self.fails(generate("--ids", "[1,2"), 2, "closing ] is missing")
+        self.fails(generate("--ids", "[[1]]"), 2, "closing ] is missing")
+        self.fails(generate("--ids", "1,2]"), 2, "opening [ is missing")
         self.fails(kvern("logits", MODEL, "--ids", "1,4096", "-o", self.folder / "x.npy"), 2, "4096")
         self.assertFalse((self.folder / "x.npy").exists())
 
@@ -597,6 +622,16 @@ class Failures(Test):
         self.assertTrue(out.endswith(b"\n"))
         self.assertIn(b"cancelled", err)
 
+    def test_an_interrupt_in_the_prompt_says_how_much_of_it_was_computed(self):
+        process = subprocess.Popen([kvern_process.binary, "generate", "-m", MODEL, "-t", "1", "-f",
+                                    self.file("long.txt", "It was a long day. " * 100000), "--ctx", "1000000"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertRegex(err.decode(), r"prompt \d+ of \d+ tokens, .*cancelled")
+
     def cut_while_running(self, size):
         """Shortens the model to `size` while a generation runs."""
         path = self.file("model.gguf", pathlib.Path(MODEL).read_bytes())
@@ -618,7 +653,7 @@ class Failures(Test):
         # other checks see it, so it is tried until the signal came.
         for attempt in range(20):
             path = self.file(f"model{attempt}.gguf", pathlib.Path(MODEL).read_bytes())
-            process = subprocess.Popen([kvern_process.binary, "logits", path, "-t", "1", "--ids", "41," * 1000, "--chunk",
+            process = subprocess.Popen([kvern_process.binary, "logits", path, "-t", "1", "--ids", ",".join(["41"] * 1000), "--chunk",
                                         "1000", "-o", str(self.folder / "logits.npy")], stderr=subprocess.PIPE)
             while not (self.folder / "logits.npy").exists() and process.poll() is None:
                 time.sleep(0.005)  # it is made after the model was opened
@@ -633,6 +668,42 @@ class Failures(Test):
                 self.assertIn(f"model{attempt}.gguf".encode(), err)
                 return
         self.fail("no step was ever hit")
+
+    def test_an_interrupt_ends_long_work_and_leaves_no_half_file(self):
+        logits, synth = self.folder / "logits.npy", self.folder / "x.gguf"
+        text = self.file("text.txt", "It was a long day. " * 200000)
+        for arguments, started in ((("logits", MODEL, "-t", 1, "--ids", self.file("ids", "41 " * 100000), "--ctx", 200000, "-o",
+                                     logits), logits.exists),
+                                   (("synth", "--preset", "llama-3.2-1b", "--type", "q4_0", "-t", 1, "-o", synth),
+                                    pathlib.Path(f"{synth}.part").exists),
+                                   (("perplexity", MODEL, "-t", 1, "-f", text), lambda: time.sleep(0.5) or True)):
+            process = subprocess.Popen([kvern_process.binary, *map(str, arguments)], stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE)
+            while not started() and process.poll() is None:
+                time.sleep(0.005)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 130, err)
+            self.assertIn(b"interrupted", err)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["ids", "text.txt"])
+
+    def test_a_closed_standard_output_is_an_error_and_never_the_output_file(self):
+        path = self.folder / "logits.npy"
+        whole = self.ok(kvern("logits", MODEL, "--ids", "1,2", "-o", path)) and path.read_bytes()
+        # What would go to standard output must not land in the file that is opened next.
+        shell = ["sh", "-c", 'exec "$@" <&- >&-', "sh", kvern_process.binary]
+        done = subprocess.run([*shell, "logits", MODEL, "--ids", "1,2", "-o", str(path)], timeout=60, check=False)
+        self.assertEqual((done.returncode, path.read_bytes()), (0, whole))
+        for arguments in (("inspect", MODEL), ("generate", "-m", MODEL, "-p", "x", "-n", "2")):
+            done = subprocess.run([*shell, *arguments], stderr=subprocess.PIPE, timeout=60, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(b"standard output: cannot write", done.stderr)
+
+    def test_a_device_as_output_stays_a_device(self):
+        self.fails(kvern("synth", "--preset", "tiny-llama", "-o", "/dev/full"), 1, "/dev/full", "No space left")
+        self.assertTrue(pathlib.Path("/dev/full").is_char_device())
+        self.assertFalse(pathlib.Path("/dev/full.part").exists())
+        self.fails(kvern("synth", "--preset", "tiny-llama", "-o", self.folder), 2, self.folder.name, "directory")
 
     def test_outputs_that_cannot_be_made_are_named(self):
         missing = self.folder / "no" / "where.npy"

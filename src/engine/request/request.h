@@ -62,7 +62,8 @@ struct GenerateResult {
   std::string text;          ///< empty without a tokenizer
   FinishReason finish_reason = FinishReason::kLength;
   int64_t prompt_tokens = 0;
-  int64_t reused_tokens = 0;  ///< of the prompt, taken from the row's state instead of computed
+  int64_t reused_tokens = 0;    ///< of the prompt, taken from the row's state instead of computed
+  int64_t computed_tokens = 0;  ///< of the prompt; not all the others if cancelled meanwhile
   GenerateTimings timings;
   std::vector<TokenLogprobs> logprobs;  ///< one for each new token if sampling.top_logprobs is set
   std::vector<uint64_t> logit_hashes;   ///< XXH3 of the f32 bits of each new token's logits, if asked for

@@ -94,6 +94,7 @@ Result<std::span<float>> Session::compute_prompt(const GenerateRequest& request,
       KVERN_TRY_STATUS(engine_.prefill({&work, 1}));
     }
     tokens_.insert(tokens_.end(), chunk.begin(), chunk.end());
+    result.computed_tokens += static_cast<int64_t>(count);
     if (events.on_prefill) events.on_prefill(static_cast<int64_t>(tokens_.size()), result.prompt_tokens);
   }
   return logits;
@@ -112,7 +113,12 @@ Status Session::decode(const GenerateRequest& request, const GenerateEvents& eve
     if (request.hash_logits) result.logit_hashes.push_back(xxh3_64(std::as_bytes(logits)));
     const SampleContext context{
         .history = history, .prompt_tokens = request.prompt.size(), .position = history.size()};
-    KVERN_TRY(const SampledToken sampled, sample(logits, request.sampling, context));
+    auto drawn = sample(logits, request.sampling, context);
+    if (!drawn) {
+      if (drawn.error().where.empty()) drawn.error().where = engine_.options().model_path;
+      return std::unexpected(std::move(drawn).error());
+    }
+    const SampledToken& sampled = *drawn;
     result.ids.push_back(sampled.token);
     history.push_back(sampled.token);
     if (sampled.logprob) {

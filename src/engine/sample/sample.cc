@@ -46,8 +46,9 @@ Status check_logits(std::span<const float> logits) {
   const auto [largest, bad] = scan(logits);
   if (bad) {
     const auto at = std::ranges::find_if(logits, [](float logit) { return !(logit < kInfinity); });
-    return fail(ErrorCode::kInternal,
-                fmt::format("the model gave {} as the logit of token {}",
+    return fail(ErrorCode::kCorrupt,
+                fmt::format("the model gave {} as the logit of token {}: a weight is damaged, or a value too "
+                            "large for the type of the KV cache",
                             std::isnan(*at) ? "NaN" : "+infinity", at - logits.begin()));
   }
   if (largest == -kInfinity)

@@ -28,7 +28,7 @@ struct SampledToken {
 /// Samples one token. `logits` [vocabulary] is the model's output and scratch: it is changed. `params` must
 /// have passed `validate` for this vocabulary. Thread-safe.
 ///
-/// Errors: kInternal for a NaN or +infinity among the logits (the computation of the row went wrong);
+/// Errors: kCorrupt for a NaN or +infinity among the logits (weights or state that no model should have);
 /// kInvalidArgument if no token is left because the logits or the biases ban all of them. Both concern this
 /// row only.
 Result<SampledToken> sample(std::span<float> logits, const SamplingParams& params,

@@ -70,8 +70,9 @@ std::string preset_names() {
 // Makes the rows of one tensor after the other and hands them to the writer.
 class TensorMaker {
  public:
-  TensorMaker(GgufWriter& writer, uint64_t seed, int threads) : writer_(writer), seed_(seed), pool_(threads) {
-    scratch_.resize(static_cast<size_t>(threads));
+  TensorMaker(GgufWriter& writer, const SynthOptions& options)
+      : writer_(writer), options_(options), pool_(options.threads) {
+    scratch_.resize(static_cast<size_t>(options.threads));
   }
 
   Status write(const SynthTensor& tensor, DType type, uint64_t index) {
@@ -81,9 +82,11 @@ class TensorMaker {
     const size_t stride = compute::row_bytes(type, cols);
     const int64_t batch_rows = std::max<int64_t>(1, static_cast<int64_t>(kBatchBytes / stride));
     for (int64_t first = 0; first < rows; first += batch_rows) {
+      if (options_.is_cancelled && options_.is_cancelled())
+        return fail(ErrorCode::kCancelled, "interrupted before it was complete", options_.path);
       const int64_t count = std::min(batch_rows, rows - first);
       encoded_.resize(static_cast<size_t>(count) * stride);
-      encode(tensor, type, {.seed = seed_, .tensor = index}, {first, count});
+      encode(tensor, type, {.seed = options_.seed, .tensor = index}, {first, count});
       KVERN_TRY_STATUS(writer_.write(encoded_));
     }
     return Ok{};
@@ -111,7 +114,7 @@ class TensorMaker {
   }
 
   GgufWriter& writer_;
-  uint64_t seed_;
+  const SynthOptions& options_;
   compute::ThreadPool pool_;
   std::vector<std::vector<float>> scratch_;  // one row for each thread
   std::vector<std::byte> encoded_;
@@ -133,7 +136,7 @@ Result<SynthReport> write_file(Files& files, const SynthPreset& preset, const Sy
         static_cast<uint64_t>(tensor.shape.front() * (tensor.shape.size() > 1 ? tensor.shape.back() : 1));
   }
   KVERN_TRY_STATUS(writer.begin(files, path));
-  TensorMaker maker(writer, options.seed, options.threads);
+  TensorMaker maker(writer, options);
   for (size_t i = 0; i < tensors.size(); ++i)
     KVERN_TRY_STATUS(maker.write(tensors[i], stored_type(tensors[i], options.type), i));
   KVERN_TRY(report.bytes, writer.finish());
@@ -152,6 +155,10 @@ Result<SynthReport> write_synthetic_model(Files& files, const SynthOptions& opti
                 fmt::format("a GGUF file cannot hold {}", compute::traits(options.type).name));
   if (options.threads < 1)
     return fail(ErrorCode::kInvalidArgument, fmt::format("{} threads", options.threads));
+  const auto kind = files.kind(options.path);
+  if (kind && *kind == FileKind::kDirectory)
+    return fail(ErrorCode::kInvalidArgument, "is a directory, not a file", options.path);
+  if (kind && *kind == FileKind::kSpecial) return write_file(files, *preset, options, options.path);
   const std::string partial = options.path + ".part";
   auto report = write_file(files, *preset, options, partial);
   Status renamed = report ? files.rename(partial, options.path) : Status(Ok{});

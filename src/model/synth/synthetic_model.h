@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct SynthOptions {
   uint64_t seed = 1;
   std::string path;
   int threads = 1;
+  std::function<bool()> is_cancelled;  ///< asked between batches of rows; may be empty
 };
 
 /// A matrix whose rows are no multiple of the wanted type's block.
@@ -35,6 +37,7 @@ struct SynthReport {
 /// biases in f32. The weights depend on preset and seed only, so files of different types hold the same model
 /// up to rounding; they are scaled so that activations and logits stay near one. Rows that the type's blocks
 /// do not divide get q8_0, else f16, and the report lists them. Appears under `path` only when complete.
+/// A device or pipe at `path` is written to directly. kCancelled when is_cancelled said so;
 /// kInvalidArgument for an unknown preset (the message lists them) and for the affine types.
 Result<SynthReport> write_synthetic_model(Files& files, const SynthOptions& options);
 

@@ -263,6 +263,8 @@ TEST_F(SessionTest, cancelling_at_any_point_leaves_the_session_usable) {
                          session.generate(request, {.is_cancelled = [&] { return asked++ == point; }}));
     EXPECT_EQ(cut.finish_reason, FinishReason::kCancelled) << point;
     EXPECT_LT(cut.ids.size(), expected.ids.size());
+    // Asked before each chunk of 16 of the prompt, then before each token.
+    EXPECT_EQ(cut.computed_tokens, std::min<int64_t>(16 * point, cut.prompt_tokens - cut.reused_tokens));
     EXPECT_THAT(cut.ids, ElementsAreArray(expected.ids.begin(),
                                           expected.ids.begin() + static_cast<ptrdiff_t>(cut.ids.size())));
     EXPECT_TRUE(expected.text.starts_with(cut.text));

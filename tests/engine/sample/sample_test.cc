@@ -197,7 +197,7 @@ TEST(SampleTest, NanAndInfiniteLogitsAreErrorsThatNameTheToken) {
     params.temperature = temperature;
     const auto nan = try_sample({1, 2, kNan, 3}, params);
     ASSERT_FALSE(nan.has_value());
-    EXPECT_EQ(nan.error().code, ErrorCode::kInternal);
+    EXPECT_EQ(nan.error().code, ErrorCode::kCorrupt);
     EXPECT_NE(nan.error().message.find("NaN as the logit of token 2"), std::string::npos);
     const auto infinite = try_sample({1, kInf}, params);
     ASSERT_FALSE(infinite.has_value());
