@@ -61,7 +61,7 @@ void check_task(const MatmulInput& input, const MatmulTask& task) {
   KVERN_CHECK(w.cols == input.cols);
   KVERN_CHECK(w.cols % traits(w.type).block_elements == 0);
   if (weights::is_quantized(w.type)) KVERN_CHECK(w.cols % weights::kUnit == 0);
-  if (w.type == DType::kAffine4 || w.type == DType::kAffine8) {
+  if (weights::is_affine(w.type)) {
     KVERN_CHECK(w.affine.scales != nullptr && w.affine.biases != nullptr);
     const int group = w.affine.group_size;
     KVERN_CHECK((group == 32 || group == 64 || group == 128) && w.cols % group == 0);
@@ -85,7 +85,7 @@ void matmul(Context& context, const MatmulInput& input, std::span<const MatmulTa
   bool any_quantized = false;
   for (const MatmulTask& task : tasks) {
     check_task(input, task);
-    any_quantized |= weights::is_quantized(task.weight.type);
+    any_quantized |= weights::quantizes_activations(task.weight.type);
   }
   const internal::QuantizedMatmul quantized = internal::quantized_matmul(context.target());
   const internal::PlainMatmul plain = internal::plain_matmul(context.target());
@@ -95,10 +95,10 @@ void matmul(Context& context, const MatmulInput& input, std::span<const MatmulTa
   const JobList jobs(tasks, input, context.pool().threads());
   context.pool().run(jobs.size(), [&](int64_t index, int thread) {
     const MatmulJob& job = jobs[index];
-    if (weights::is_quantized(job.task->weight.type)) {
+    if (weights::quantizes_activations(job.task->weight.type)) {
       quantized.run(image, job, context.thread_scratch(thread));
     } else {
-      plain(input, job);
+      plain(input, job, context.thread_scratch(thread));
     }
   });
 }

@@ -58,8 +58,6 @@ ScalarFormat<weights::Q5_1, 1, 24> engine_format(weights::Q5_1);
 ScalarFormat<weights::Q4_K, 8, 144> engine_format(weights::Q4_K);
 ScalarFormat<weights::Q5_K, 8, 176> engine_format(weights::Q5_K);
 ScalarFormat<weights::Q6_K, 8, 210> engine_format(weights::Q6_K);
-ScalarFormat<weights::Affine4, 1, 16> engine_format(weights::Affine4);
-ScalarFormat<weights::Affine8, 1, 32> engine_format(weights::Affine8);
 
 using PairTag = hn::Repartition<int16_t, lanes::IntTag>;
 

@@ -38,7 +38,7 @@ struct QuantizedMatmul {
 };
 QuantizedMatmul quantized_matmul(CpuTarget target);
 
-using PlainMatmul = void (*)(const MatmulInput& input, const MatmulJob& job);
+using PlainMatmul = void (*)(const MatmulInput& input, const MatmulJob& job, Scratch& scratch);
 PlainMatmul plain_matmul(CpuTarget target);
 
 }  // namespace kvern::compute::internal

@@ -1,6 +1,7 @@
-// Products with f32, f16 and bf16 weights, used as they lie in the file: sixteen partial sums by column mod
-// 16 in the sixteen lanes, then the tree of lanes-inl.h. Each output has lanes of its own, so any register
-// tile gives the same bits. The columns beyond the last multiple of 16 are filled up with zeros.
+// Products with f32, f16 and bf16 weights, used as they lie in the file, and with affine weights
+// (matmul_affine-inl.h): sixteen partial sums by column mod 16 in the sixteen lanes, then the tree of
+// lanes-inl.h. Each output has lanes of its own, so any register tile gives the same bits. The columns beyond
+// the last multiple of 16 are filled up with zeros.
 #include <algorithm>
 
 #include "compute/kernels/dispatch.h"
@@ -14,6 +15,7 @@
 #include "hwy/highway.h"
 
 #include "compute/kernels/lanes-inl.h"
+#include "compute/kernels/matmul_affine-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kvern::compute {
@@ -218,8 +220,71 @@ void run_type(const MatmulInput& input, const MatmulJob& job) {
   }
 }
 
-void run(const MatmulInput& input, const MatmulJob& job) {
+/// Affine weights and one token: kRows long streams of codes.
+template <int kBits>
+void run_affine_streams(const MatmulInput& input, const MatmulJob& job) {
+  const WeightMatrix& w = job.task->weight;
+  const int64_t distance = job.rows / kRows;
+  float* const out = job.task->out + job.first_row;
+  for (int64_t i = 0; i < distance; ++i) {
+    weights::RowSource rows[kRows];
+    for (int r = 0; r < kRows; ++r) rows[r] = weights::row_source(w, job.first_row + i + r * distance);
+    // A step is a group of columns.
+    Prefetch prefetch =
+        Prefetch::lanes({.data = rows[0].data,
+                         .end = rows[0].data + static_cast<size_t>(distance - i) * w.row_stride_bytes,
+                         .stride = static_cast<size_t>(distance) * w.row_stride_bytes,
+                         .count = kRows,
+                         .step_bytes = static_cast<size_t>(w.affine.group_size * kBits / 8)});
+    float sums[kRows];
+    matmul_affine_detail::multiply_rows<kBits, kRows>(rows, input.x, input.cols, prefetch, sums);
+    for (int r = 0; r < kRows; ++r) out[i + r * distance] = sums[r];
+  }
+  for (int64_t row = distance * kRows; row < job.rows; ++row) {
+    Prefetch none;
+    const weights::RowSource source = weights::row_source(w, job.first_row + row);
+    matmul_affine_detail::multiply_rows<kBits, 1>(&source, input.x, input.cols, none, out + row);
+  }
+}
+
+/// Affine weights and several tokens: a block of rows is decoded once for all of them.
+template <int kBits>
+void run_affine_blocks(const MatmulInput& input, const MatmulJob& job, Scratch& scratch) {
+  const size_t row_floats = static_cast<size_t>(input.cols);
+  const auto block = std::clamp<int64_t>(static_cast<int64_t>(kBlockBytes / (4 * row_floats)), kRows, 64);
+  std::byte* const memory = scratch.get(static_cast<size_t>(block) * row_floats * sizeof(float));
+  auto* const decoded = reinterpret_cast<float*>(memory);
+  Prefetch none;
+  for (int64_t row = 0; row < job.rows; row += block) {
+    const int64_t rows = std::min(block, job.rows - row);
+    for (int64_t r = 0; r < rows; ++r) {
+      matmul_affine_detail::decode<kBits>(weights::row_source(job.task->weight, job.first_row + row + r),
+                                          input.cols, decoded + static_cast<size_t>(r) * row_floats);
+    }
+    for (int64_t t = 0; t < input.tokens; t += kTokens) {
+      Tile tile = tile_at(input, *job.task, job.first_row + row, t);
+      tile.w = memory;
+      tile.w_stride = row_floats * sizeof(float);
+      multiply_rows<F32Weights>(tile, rows, std::min<int64_t>(kTokens, input.tokens - t), none);
+    }
+  }
+}
+
+template <int kBits>
+void run_affine(const MatmulInput& input, const MatmulJob& job, Scratch& scratch) {
+  if (input.tokens == 1) {
+    run_affine_streams<kBits>(input, job);
+  } else {
+    run_affine_blocks<kBits>(input, job, scratch);
+  }
+}
+
+void run(const MatmulInput& input, const MatmulJob& job, Scratch& scratch) {
   switch (job.task->weight.type) {
+    case DType::kAffine4:
+      return run_affine<4>(input, job, scratch);
+    case DType::kAffine8:
+      return run_affine<8>(input, job, scratch);
     case DType::kF16:
       return run_type<F16Weights>(input, job);
     case DType::kBF16:

@@ -202,7 +202,7 @@ void run_panels(const QuantizedInput& input, const MatmulJob& job, Scratch& scra
 }
 
 void run(const QuantizedInput& input, const MatmulJob& job, Scratch& scratch) {
-  weights::visit_quantized(job.task->weight.type, [&](auto format) {
+  weights::visit_blocks(job.task->weight.type, [&](auto format) {
     using F = decltype(engine_format(format));
     if (input.tokens == 1) {
       run_one_token<F>(input, job, scratch);

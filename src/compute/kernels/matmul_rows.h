@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -18,50 +17,23 @@ inline constexpr int64_t kGroupRows = 16;
 struct RowGroup {
   const uint8_t* data = nullptr;
   size_t stride = 0;
-  const uint8_t* scales = nullptr;  ///< affine only, as biases
-  const uint8_t* biases = nullptr;
-  size_t parameter_stride = 0;
-  DType parameter_type = DType::kF16;
-  int group_units = 1;
-  int group_shift = 0;    ///< its logarithm
   int64_t first_row = 0;  ///< the matrix row of lane 0
   int skip = 0;           ///< lanes below it belong to another group and must not be stored
   int end = kGroupRows;   ///< lanes from it on are padding
 
-  weights::RowSource row(int lane) const {
-    const auto i = static_cast<size_t>(lane);
-    weights::RowSource source{
-        .data = data + i * stride, .parameter_type = parameter_type, .group_units = group_units};
-    if (scales != nullptr) {
-      source.scales = scales + i * parameter_stride;
-      source.biases = biases + i * parameter_stride;
-    }
-    return source;
-  }
+  weights::RowSource row(int lane) const { return {.data = data + static_cast<size_t>(lane) * stride}; }
 };
 
 inline RowGroup group_at(const WeightMatrix& matrix, int64_t first_row) {
-  const weights::RowSource row = weights::row_source(matrix, first_row);
-  RowGroup group;
-  group.data = row.data;
-  group.stride = matrix.row_stride_bytes;
-  group.scales = row.scales;
-  group.biases = row.biases;
-  group.parameter_type = row.parameter_type;
-  group.group_units = row.group_units;
-  group.group_shift = std::countr_zero(static_cast<unsigned>(row.group_units));
-  if (row.scales != nullptr) {
-    group.parameter_stride = row_bytes(matrix.affine.type, matrix.cols / matrix.affine.group_size);
-  }
-  group.first_row = first_row;
-  return group;
+  return {.data = weights::row_source(matrix, first_row).data,
+          .stride = matrix.row_stride_bytes,
+          .first_row = first_row};
 }
 
 /// Bytes of the copy that row_group makes of a matrix of fewer than sixteen rows; 0 for others.
 inline size_t staging_bytes(const WeightMatrix& matrix) {
   if (matrix.rows >= kGroupRows) return 0;
-  const RowGroup group = group_at(matrix, 0);
-  return static_cast<size_t>(kGroupRows) * (row_bytes(matrix.type, matrix.cols) + 2 * group.parameter_stride);
+  return static_cast<size_t>(kGroupRows) * row_bytes(matrix.type, matrix.cols);
 }
 
 /// Sixteen rows made of all rows of a smaller matrix, the lanes beyond them zero.
@@ -74,14 +46,6 @@ inline RowGroup staged_group(const WeightMatrix& matrix, std::byte* staging) {
   for (size_t r = 0; r < rows; ++r) std::memcpy(copy + r * bytes, group.data + r * group.stride, bytes);
   group.data = copy;
   group.stride = bytes;
-  if (group.scales != nullptr) {
-    uint8_t* scales = copy + kGroupRows * bytes;
-    uint8_t* biases = scales + kGroupRows * group.parameter_stride;
-    std::memcpy(scales, group.scales, rows * group.parameter_stride);
-    std::memcpy(biases, group.biases, rows * group.parameter_stride);
-    group.scales = scales;
-    group.biases = biases;
-  }
   group.end = static_cast<int>(matrix.rows);
   return group;
 }
@@ -101,7 +65,6 @@ inline RowGroup row_group(const WeightMatrix& matrix, int64_t first_row, std::by
 inline RowGroup distant_group(const WeightMatrix& matrix, int64_t first_row, int64_t distance) {
   RowGroup group = group_at(matrix, first_row);
   group.stride *= static_cast<size_t>(distance);
-  group.parameter_stride *= static_cast<size_t>(distance);
   return group;
 }
 

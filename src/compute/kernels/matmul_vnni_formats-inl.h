@@ -379,67 +379,6 @@ struct VnniQ6_K : weights::Q6_K {
   }
 };
 
-/// Parameter `index` of 16 rows.
-HWY_INLINE __m512 load_16_parameters(const RowGroup& rows, const uint8_t* array, int64_t index) {
-  if (rows.parameter_type == DType::kF32) {
-    return _mm512_castsi512_ps(load_16_dwords(array + 4 * index, rows.parameter_stride));
-  }
-  const __m256i words = load_16_words(array + 2 * index, rows.parameter_stride);
-  if (rows.parameter_type == DType::kF16) return _mm512_cvtph_ps(words);
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
-}
-
-/// Units of one group share the parameters, so they are kept until the group changes.
-struct AffineState {
-  UnitScales values;
-  int64_t group = -1;
-};
-
-HWY_INLINE void load_affine_state(const RowGroup& rows, int64_t unit, AffineState& state) {
-  const int64_t group = unit >> rows.group_shift;
-  if (group == state.group) return;
-  state.group = group;
-  state.values.scale[0] = load_16_parameters(rows, rows.scales, group);
-  state.values.min = load_16_parameters(rows, rows.biases, group);
-}
-
-struct VnniAffine4 : weights::Affine4 {
-  static constexpr int kBlockUnits = 1;
-  static constexpr int kStepUnits = 1;
-  static constexpr int kRawShift[kStepUnits] = {0};
-  static constexpr int kBlockBytes = 16;
-
-  template <bool kRaw>
-  static HWY_INLINE void codes(const uint8_t* p, size_t stride, int, UnitCodes* out) {
-    const __m512i bytes = load_4_rows(p, stride);
-    const __m512i even = low_nibbles(bytes);
-    const __m512i odd = high_nibbles(bytes);
-    *out = {_mm512_unpacklo_epi8(even, odd), _mm512_unpackhi_epi8(even, odd)};
-  }
-  using State = AffineState;
-  static HWY_INLINE void load(const RowGroup& rows, int64_t unit, State& state) {
-    load_affine_state(rows, unit, state);
-  }
-  static HWY_INLINE UnitScales scales(const State& state, int) { return state.values; }
-};
-
-struct VnniAffine8 : weights::Affine8 {
-  static constexpr int kBlockUnits = 1;
-  static constexpr int kStepUnits = 1;
-  static constexpr int kRawShift[kStepUnits] = {0};
-  static constexpr int kBlockBytes = 32;
-
-  template <bool kRaw>
-  static HWY_INLINE void codes(const uint8_t* p, size_t stride, int, UnitCodes* out) {
-    *out = {load_4_rows(p, stride), load_4_rows(p + 16, stride)};
-  }
-  using State = AffineState;
-  static HWY_INLINE void load(const RowGroup& rows, int64_t unit, State& state) {
-    load_affine_state(rows, unit, state);
-  }
-  static HWY_INLINE UnitScales scales(const State& state, int) { return state.values; }
-};
-
 /// The reader of a format: engine_format(Q8_0()) -> VnniQ8_0().
 VnniQ8_0 engine_format(weights::Q8_0);
 VnniQ4_0 engine_format(weights::Q4_0);
@@ -449,8 +388,6 @@ VnniQ5_1 engine_format(weights::Q5_1);
 VnniQ4_K engine_format(weights::Q4_K);
 VnniQ5_K engine_format(weights::Q5_K);
 VnniQ6_K engine_format(weights::Q6_K);
-VnniAffine4 engine_format(weights::Affine4);
-VnniAffine8 engine_format(weights::Affine8);
 
 }  // namespace matmul_detail
 }  // namespace HWY_NAMESPACE

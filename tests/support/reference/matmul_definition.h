@@ -90,8 +90,9 @@ inline float plain_output(const compute::WeightMatrix& matrix, int64_t row, cons
 inline float defined_output(const compute::WeightMatrix& matrix, int64_t row, const float* x,
                             SumOrder order = SumOrder::kDefined) {
   namespace detail = matmul_definition_detail;
-  if (!compute::weights::is_quantized(matrix.type)) return detail::plain_output(matrix, row, x, order);
-  return compute::weights::visit_quantized(matrix.type, [&](auto format) {
+  if (!compute::weights::quantizes_activations(matrix.type))
+    return detail::plain_output(matrix, row, x, order);
+  return compute::weights::visit_blocks(matrix.type, [&](auto format) {
     return detail::quantized_output<decltype(format)>(matrix, row, x, order);
   });
 }

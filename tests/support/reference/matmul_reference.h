@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compute/kernels/matmul.h"
+#include "compute/kernels/weights/formats.h"
 
 namespace kvern::testing {
 
@@ -15,10 +16,6 @@ struct BoundedSum {
   double value = 0.0;
   double bound = 0.0;
 };
-
-inline bool quantizes_activations(compute::DType type) {
-  return type != compute::DType::kF32 && type != compute::DType::kF16 && type != compute::DType::kBF16;
-}
 
 /// The activations that a block-quantized product really multiplies: for each 32 columns, the nearest
 /// multiples of d = largest / 127. [cols]
@@ -43,7 +40,7 @@ inline BoundedSum reference_dot(const compute::WeightMatrix& matrix, int64_t row
   const auto cols = static_cast<size_t>(matrix.cols);
   std::vector<float> w(cols);
   compute::decode_row(matrix, row, w.data());
-  const bool quantized = quantizes_activations(matrix.type);
+  const bool quantized = compute::weights::quantizes_activations(matrix.type);
   const std::vector<double> input =
       quantized ? quantized_activations(x, matrix.cols) : std::vector<double>(x, x + cols);
   BoundedSum sum;
