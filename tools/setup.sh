@@ -4,6 +4,7 @@
 #   tools/setup.sh build    to build and run kvern
 #   tools/setup.sh test     also to build and run the tests (default)
 #   tools/setup.sh ci       also for lint, clang-tidy and the fuzzers
+#   tools/setup.sh peer     also for the tests labelled `peer`, which install other implementations; not where npm is there already
 #   tools/setup.sh list X   prints the packages of X and does nothing
 #
 # Runs apt-get as root, through sudo where that is needed; does not touch apt when everything is there. What each package is
@@ -16,15 +17,17 @@ build_packages=(
   libpcre2-dev libutf8proc-dev libssl-dev libxxhash-dev
 )
 test_packages=(python3 libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev)
+peer_packages=(nodejs npm)
 ci_packages=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev)
 
 packages_of() {
   case "$1" in
     build) echo "${build_packages[@]}" ;;
     test) echo "${build_packages[@]}" "${test_packages[@]}" ;;
+    peer) echo "${build_packages[@]}" "${test_packages[@]}" "${peer_packages[@]}" ;;
     ci) echo "${build_packages[@]}" "${test_packages[@]}" "${ci_packages[@]}" ;;
     *)
-      echo "usage: tools/setup.sh [list] build|test|ci" >&2
+      echo "usage: tools/setup.sh [list] build|test|peer|ci" >&2
       exit 2
       ;;
   esac

@@ -12,10 +12,10 @@ kvern_add_test(template/shared_goldens_test.cc LINK kvern::text LABELS shared)
 add_executable(render_lines template/render_lines.cc)
 target_link_libraries(render_lines PRIVATE kvern::text)
 
-find_program(KVERN_NODE node)
 if(KVERN_NODE)
   add_test(NAME text/template/compare_templates
     COMMAND ${KVERN_NODE} ${PROJECT_SOURCE_DIR}/tools/peers/compare_templates.mjs ${KVERN_PEERS_DIR}
       $<TARGET_FILE:render_lines> ${PROJECT_SOURCE_DIR}/tests/data/template/jinja_cases.json)
-  set_tests_properties(text/template/compare_templates PROPERTIES LABELS peer SKIP_RETURN_CODE 77 TIMEOUT 120)
+  set_tests_properties(text/template/compare_templates PROPERTIES LABELS peer TIMEOUT 120
+    FIXTURES_REQUIRED peer_templates)
 endif()
