@@ -12,6 +12,10 @@ namespace kvern::compute::internal {
 
 /// Weight rows that a job is a multiple of (except the last of a matrix).
 inline constexpr int64_t kPanelRows = 32;
+/// Streams of rows that a product with one token reads side by side, of block-quantized and of other weights
+/// (the latter at most: targets with few registers read two).
+inline constexpr int64_t kStreams = 16;
+inline constexpr int64_t kPlainStreams = 4;
 
 /// The quantized image of a call's activations; its layout belongs to the target (matmul_activations-inl.h).
 struct QuantizedInput {

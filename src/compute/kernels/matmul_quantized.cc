@@ -61,11 +61,34 @@ HWY_INLINE void store_group(const RowGroup& group, const float* lanes, float* to
               static_cast<size_t>(count) * sizeof(float));
 }
 
+#if HWY_TARGET == HWY_AVX3_DL
+/// The rows of a job with one token, but for at most three, as four long streams. Returns how many.
+template <typename F>
+int64_t run_four_streams(const QuantizedInput& input, const MatmulJob& job, Scratch& scratch) {
+  const WeightMatrix& w = job.task->weight;
+  const int64_t distance = job.rows / 4;
+  auto* const quads = reinterpret_cast<Quad*>(scratch.get(quads_bytes(input.units)));
+  make_quads(input.data, input.units, quads);
+  const auto* rows =
+      reinterpret_cast<const uint8_t*>(w.data) + static_cast<size_t>(job.first_row) * w.row_stride_bytes;
+  const uint8_t* const end = rows + static_cast<size_t>(distance) * w.row_stride_bytes;
+  const size_t stride = static_cast<size_t>(distance) * w.row_stride_bytes;
+  for (int64_t i = 0; i < distance; ++i, rows += w.row_stride_bytes) {
+    Prefetch prefetch = Prefetch::lanes(
+        {.data = rows, .end = end, .stride = stride, .count = 4, .step_bytes = 4 * F::kBlockBytes});
+    float out[4];
+    four_rows<F>(rows, stride, {quads, static_cast<size_t>(input.units / 4)}, out, prefetch);
+    for (int64_t lane = 0; lane < 4; ++lane) job.task->out[job.first_row + i + lane * distance] = out[lane];
+  }
+  return 4 * distance;
+}
+#endif
+
 /// The rows of a job with one token. Most are read as sixteen distant streams, which the processor's
 /// prefetcher can follow (sixteen neighbouring rows end too soon for it). An odd distance keeps the streams
 /// out of each other's cache sets.
 template <typename F>
-void run_one_token(const QuantizedInput& input, const MatmulJob& job, Scratch& scratch) {
+void run_sixteen_streams(const QuantizedInput& input, const MatmulJob& job, Scratch& scratch) {
   constexpr size_t kStepBytes = static_cast<size_t>(F::kBlockBytes * F::kStepUnits / F::kBlockUnits);
   HWY_ALIGN float out[kGroupRows];
   const WeightMatrix& w = job.task->weight;
@@ -91,6 +114,20 @@ void run_one_token(const QuantizedInput& input, const MatmulJob& job, Scratch& s
     one_token<F>(group, input.units, input.data, out, none);
     store_group(group, out, job.task->out);
   }
+}
+
+template <typename F>
+void run_one_token(const QuantizedInput& input, MatmulJob job, Scratch& scratch) {
+#if HWY_TARGET == HWY_AVX3_DL
+  if constexpr (kReadsQuads<F>) {
+    if (input.units % 4 == 0) {
+      const int64_t done = run_four_streams<F>(input, job, scratch);
+      job.first_row += done;
+      job.rows -= done;
+    }
+  }
+#endif
+  if (job.rows > 0) run_sixteen_streams<F>(input, job, scratch);
 }
 
 template <typename F, int R>

@@ -1,17 +1,17 @@
-// How sixteen neighbouring rows of each block-quantized format are read with AVX-512: their codes, four rows
-// at a time, and their scales and mins, one row in each lane. Both the product with one token and the packing
-// for many tokens are written on top of these two functions. Bit layouts: weights/*.h, which define the same
-// in scalar form.
+// How sixteen blocks of each block-quantized format are read with AVX-512: their codes, four blocks at a
+// time, and their scales and mins, one block in each lane. The sixteen are blocks of sixteen rows, or four
+// blocks of each of four rows. Both the products with one token and the packing for many tokens are written
+// on top of these two functions. Bit layouts: weights/*.h, which define the same in scalar form.
 //
 // Each format has
 //   kBlockUnits, kBlockBytes   units and bytes of a block
 //   kStepUnits                 units that codes() reads at once (a divisor of kBlockUnits)
 //   kRawShift[i]               how far the codes of unit i of a step are shifted left when read raw
-//   codes<raw>(p, stride, step, out)   p: the block of row j; rows j, j + 4, j + 8, j + 12 lie 4 * stride
-//   apart. out[i] gets
-//                              the codes of unit i of the step, row j + 4l in the l-th 128 bits
-//   State, load(rows, block, state)    what is read once for a block; scales(state, unit of the block) takes
-//   it apart
+//   codes<raw>(p, far, step, out)      four blocks at p, p + far, p + 2 far, p + 3 far: out[i] gets the codes
+//   of
+//                              unit i of the step, the l-th block in the l-th 128 bits
+//   State, load(blocks, state)         what is read once for sixteen blocks; scales(state, unit of the block)
+//   takes it apart
 #if defined(KVERN_COMPUTE_KERNELS_MATMUL_VNNI_FORMATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KVERN_COMPUTE_KERNELS_MATMUL_VNNI_FORMATS_INL_H_
 #undef KVERN_COMPUTE_KERNELS_MATMUL_VNNI_FORMATS_INL_H_
@@ -37,13 +37,25 @@ namespace matmul_detail {
 
 using internal::RowGroup;
 
-/// Codes of one unit: columns 0..15 and 16..31 of four rows.
+/// Sixteen blocks: number 4 l + j, which has lane 4 l + j, lies at p + j * near + l * far.
+struct Blocks {
+  const uint8_t* p;
+  size_t near;
+  size_t far;
+};
+
+/// The blocks of sixteen rows, `p` being that of the first.
+HWY_INLINE Blocks blocks_of_rows(const RowGroup& rows, const uint8_t* p) {
+  return {p, rows.stride, 4 * rows.stride};
+}
+
+/// Codes of one unit: columns 0..15 and 16..31 of four blocks.
 struct UnitCodes {
   __m512i low;
   __m512i high;
 };
 
-/// Scales of a unit for 16 rows (two where the format has them for 16 columns), and mins.
+/// Scales of a unit of 16 blocks (two where the format has them for 16 columns), and mins.
 struct UnitScales {
   __m512 scale[2];
   __m512 min;
@@ -54,12 +66,9 @@ HWY_INLINE __m512i high_nibbles(__m512i v) {
   return _mm512_and_si512(_mm512_srli_epi16(v, 4), _mm512_set1_epi8(15));
 }
 
-/// 16 bytes of each of four rows.
-HWY_INLINE __m512i load_4_rows(const uint8_t* p, size_t stride) {
-  const auto* q = reinterpret_cast<const __m128i*>(p);
-  const auto at = [&](size_t row) HWY_ATTR {
-    return reinterpret_cast<const __m128i*>(reinterpret_cast<const uint8_t*>(q) + 4 * row * stride);
-  };
+/// 16 bytes of each of four blocks.
+HWY_INLINE __m512i load_4_blocks(const uint8_t* p, size_t far) {
+  const auto at = [&](size_t i) HWY_ATTR { return reinterpret_cast<const __m128i*>(p + i * far); };
   const __m256i a =
       _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(at(0))), _mm_loadu_si128(at(1)), 1);
   const __m256i b =
@@ -67,35 +76,37 @@ HWY_INLINE __m512i load_4_rows(const uint8_t* p, size_t stride) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1);
 }
 
-// Small pieces of rows are joined in general registers: the vector units are the bottleneck here.
+// Small pieces of blocks are joined in general registers: the vector units are the bottleneck here.
 
-/// 16 bits of each of 16 rows.
-HWY_INLINE __m256i load_16_words(const uint8_t* p, size_t stride) {
-  const auto four = [&](size_t row) HWY_ATTR {
-    const uint8_t* q = p + row * stride;
-    const uint64_t low = weights::load_u16(q) | static_cast<uint64_t>(weights::load_u16(q + stride)) << 16;
-    const uint64_t high =
-        weights::load_u16(q + 2 * stride) | static_cast<uint64_t>(weights::load_u16(q + 3 * stride)) << 16;
+/// The 16 bits at `offset` of each of 16 blocks.
+HWY_INLINE __m256i load_16_words(const Blocks& blocks, size_t offset) {
+  const auto four = [&](size_t i) HWY_ATTR {
+    const uint8_t* q = blocks.p + offset + i * blocks.far;
+    const auto word = [&](size_t j)
+                          HWY_ATTR { return static_cast<uint64_t>(weights::load_u16(q + j * blocks.near)); };
+    const uint64_t low = word(0) | word(1) << 16;
+    const uint64_t high = word(2) | word(3) << 16;
     return _mm_cvtsi64_si128(static_cast<int64_t>(low | high << 32));
   };
-  const __m128i low = _mm_unpacklo_epi64(four(0), four(4));
-  const __m128i high = _mm_unpacklo_epi64(four(8), four(12));
+  const __m128i low = _mm_unpacklo_epi64(four(0), four(1));
+  const __m128i high = _mm_unpacklo_epi64(four(2), four(3));
   return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
 }
 
-/// 32 bits of each of 16 rows.
-HWY_INLINE __m512i load_16_dwords(const uint8_t* p, size_t stride) {
-  const auto two = [&](size_t row) HWY_ATTR {
-    const uint8_t* q = p + row * stride;
-    return _mm_cvtsi64_si128(static_cast<int64_t>(
-        weights::load_u32(q) | static_cast<uint64_t>(weights::load_u32(q + stride)) << 32));
+/// The 32 bits at the beginning of each of 16 blocks.
+HWY_INLINE __m512i load_16_dwords(const Blocks& blocks) {
+  const auto four = [&](size_t i) HWY_ATTR {
+    const uint8_t* q = blocks.p + i * blocks.far;
+    const auto two = [&](size_t j) HWY_ATTR {
+      const uint64_t low = weights::load_u32(q + j * blocks.near);
+      const uint64_t high = weights::load_u32(q + (j + 1) * blocks.near);
+      return _mm_cvtsi64_si128(static_cast<int64_t>(low | high << 32));
+    };
+    return _mm_unpacklo_epi64(two(0), two(2));
   };
-  const auto eight = [&](size_t row) HWY_ATTR {
-    const __m128i low = _mm_unpacklo_epi64(two(row), two(row + 2));
-    const __m128i high = _mm_unpacklo_epi64(two(row + 4), two(row + 6));
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
-  };
-  return _mm512_inserti64x4(_mm512_castsi256_si512(eight(0)), eight(8), 1);
+  const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(four(0)), four(1), 1);
+  const __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(four(2)), four(3), 1);
+  return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
 /// 4 x 4 transposition of the dwords of each lane: v[j] lane l dword k -> v[k] lane l dword j.
@@ -110,9 +121,9 @@ HWY_INLINE void transpose_dwords(__m512i v[4]) {
   v[3] = _mm512_unpackhi_epi64(b, d);
 }
 
-/// 16 bytes of each of 16 rows: vector i has the i-th dword of row r in dword r.
-HWY_INLINE void load_16_rows(const uint8_t* p, size_t stride, __m512i v[4]) {
-  for (size_t j = 0; j < 4; ++j) v[j] = load_4_rows(p + j * stride, stride);
+/// The 16 bytes at `offset` of each of 16 blocks: vector i has the i-th dword of block b in dword b.
+HWY_INLINE void load_16_blocks(const Blocks& blocks, size_t offset, __m512i v[4]) {
+  for (size_t j = 0; j < 4; ++j) v[j] = load_4_blocks(blocks.p + offset + j * blocks.near, blocks.far);
   transpose_dwords(v);
 }
 
@@ -142,9 +153,9 @@ HWY_INLINE __m512i or_fifth_bits(__m512i codes, __m512i words, int half) {
   return _mm512_mask_add_epi8(codes, set, codes, _mm512_set1_epi8(16));
 }
 
-/// The dword at `p` of each of four rows, in the first dword of each lane (the others are not used).
-HWY_INLINE __m512i load_4_words(const uint8_t* p, size_t stride) {
-  const auto word = [&](size_t row) HWY_ATTR { return _mm_loadu_si32(p + 4 * row * stride); };
+/// The dword at `p` of each of four blocks, in the first dword of each lane (the others are not used).
+HWY_INLINE __m512i load_4_words(const uint8_t* p, size_t far) {
+  const auto word = [&](size_t i) HWY_ATTR { return _mm_loadu_si32(p + i * far); };
   const __m256i a = _mm256_inserti128_si256(_mm256_castsi128_si256(word(0)), word(1), 1);
   const __m256i b = _mm256_inserti128_si256(_mm256_castsi128_si256(word(2)), word(3), 1);
   return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1);
@@ -157,14 +168,14 @@ struct VnniQ8_0 : weights::Q8_0 {
   static constexpr int kBlockBytes = 34;
 
   template <bool kRaw>
-  static HWY_INLINE void codes(const uint8_t* p, size_t stride, int, UnitCodes* out) {
+  static HWY_INLINE void codes(const uint8_t* p, size_t far, int, UnitCodes* out) {
     const __m512i flip = _mm512_set1_epi8(-128);
-    out->low = _mm512_xor_si512(load_4_rows(p + 2, stride), flip);
-    out->high = _mm512_xor_si512(load_4_rows(p + 18, stride), flip);
+    out->low = _mm512_xor_si512(load_4_blocks(p + 2, far), flip);
+    out->high = _mm512_xor_si512(load_4_blocks(p + 18, far), flip);
   }
   using State = UnitScales;
-  static HWY_INLINE void load(const RowGroup& rows, int64_t block, State& state) {
-    state.scale[0] = _mm512_cvtph_ps(load_16_words(rows.data + block * kBlockBytes, rows.stride));
+  static HWY_INLINE void load(const Blocks& blocks, State& state) {
+    state.scale[0] = _mm512_cvtph_ps(load_16_words(blocks, 0));
   }
   static HWY_INLINE UnitScales scales(const State& state, int) { return state; }
 };
@@ -176,13 +187,13 @@ struct VnniQ4_0 : weights::Q4_0 {
   static constexpr int kBlockBytes = 18;
 
   template <bool kRaw>
-  static HWY_INLINE void codes(const uint8_t* p, size_t stride, int, UnitCodes* out) {
-    const __m512i bytes = load_4_rows(p + 2, stride);
+  static HWY_INLINE void codes(const uint8_t* p, size_t far, int, UnitCodes* out) {
+    const __m512i bytes = load_4_blocks(p + 2, far);
     *out = {low_nibbles(bytes), high_nibbles(bytes)};
   }
   using State = UnitScales;
-  static HWY_INLINE void load(const RowGroup& rows, int64_t block, State& state) {
-    state.scale[0] = _mm512_cvtph_ps(load_16_words(rows.data + block * kBlockBytes, rows.stride));
+  static HWY_INLINE void load(const Blocks& blocks, State& state) {
+    state.scale[0] = _mm512_cvtph_ps(load_16_words(blocks, 0));
   }
   static HWY_INLINE UnitScales scales(const State& state, int) { return state; }
 };
@@ -194,13 +205,13 @@ struct VnniQ4_1 : weights::Q4_1 {
   static constexpr int kBlockBytes = 20;
 
   template <bool kRaw>
-  static HWY_INLINE void codes(const uint8_t* p, size_t stride, int, UnitCodes* out) {
-    const __m512i bytes = load_4_rows(p + 4, stride);
+  static HWY_INLINE void codes(const uint8_t* p, size_t far, int, UnitCodes* out) {
+    const __m512i bytes = load_4_blocks(p + 4, far);
     *out = {low_nibbles(bytes), high_nibbles(bytes)};
   }
   using State = UnitScales;
-  static HWY_INLINE void load(const RowGroup& rows, int64_t block, State& state) {
-    const __m512i both = load_16_dwords(rows.data + block * kBlockBytes, rows.stride);
+  static HWY_INLINE void load(const Blocks& blocks, State& state) {
+    const __m512i both = load_16_dwords(blocks);
     state.scale[0] = f16_of_low_words(both);
     state.min = f16_of_high_words(both);
   }
@@ -214,14 +225,14 @@ struct VnniQ5_0 : weights::Q5_0 {
   static constexpr int kBlockBytes = 22;
 
   template <bool kRaw>
-  static HWY_INLINE void codes(const uint8_t* p, size_t stride, int, UnitCodes* out) {
-    const __m512i bytes = load_4_rows(p + 6, stride);
-    const __m512i words = load_4_words(p + 2, stride);
+  static HWY_INLINE void codes(const uint8_t* p, size_t far, int, UnitCodes* out) {
+    const __m512i bytes = load_4_blocks(p + 6, far);
+    const __m512i words = load_4_words(p + 2, far);
     *out = {or_fifth_bits(low_nibbles(bytes), words, 0), or_fifth_bits(high_nibbles(bytes), words, 1)};
   }
   using State = UnitScales;
-  static HWY_INLINE void load(const RowGroup& rows, int64_t block, State& state) {
-    state.scale[0] = _mm512_cvtph_ps(load_16_words(rows.data + block * kBlockBytes, rows.stride));
+  static HWY_INLINE void load(const Blocks& blocks, State& state) {
+    state.scale[0] = _mm512_cvtph_ps(load_16_words(blocks, 0));
   }
   static HWY_INLINE UnitScales scales(const State& state, int) { return state; }
 };
@@ -233,14 +244,14 @@ struct VnniQ5_1 : weights::Q5_1 {
   static constexpr int kBlockBytes = 24;
 
   template <bool kRaw>
-  static HWY_INLINE void codes(const uint8_t* p, size_t stride, int, UnitCodes* out) {
-    const __m512i bytes = load_4_rows(p + 8, stride);
-    const __m512i words = load_4_words(p + 4, stride);
+  static HWY_INLINE void codes(const uint8_t* p, size_t far, int, UnitCodes* out) {
+    const __m512i bytes = load_4_blocks(p + 8, far);
+    const __m512i words = load_4_words(p + 4, far);
     *out = {or_fifth_bits(low_nibbles(bytes), words, 0), or_fifth_bits(high_nibbles(bytes), words, 1)};
   }
   using State = UnitScales;
-  static HWY_INLINE void load(const RowGroup& rows, int64_t block, State& state) {
-    const __m512i both = load_16_dwords(rows.data + block * kBlockBytes, rows.stride);
+  static HWY_INLINE void load(const Blocks& blocks, State& state) {
+    const __m512i both = load_16_dwords(blocks);
     state.scale[0] = f16_of_low_words(both);
     state.min = f16_of_high_words(both);
   }
@@ -258,9 +269,9 @@ struct KState {
   __m512i mins[2];
 };
 
-HWY_INLINE void load_k_state(const uint8_t* block, size_t stride, KState& state) {
+HWY_INLINE void load_k_state(const Blocks& blocks, KState& state) {
   __m512i v[4];
-  load_16_rows(block, stride, v);
+  load_16_blocks(blocks, 0, v);
   state.d = f16_of_low_words(v[0]);
   state.minus_dmin = _mm512_xor_ps(f16_of_high_words(v[0]), _mm512_set1_ps(-0.0f));
   const __m512i six = _mm512_set1_epi8(63);
@@ -287,9 +298,9 @@ struct VnniQ4_K : weights::Q4_K {
   static constexpr int kBlockBytes = 144;
 
   template <bool kRaw>
-  static HWY_INLINE void codes(const uint8_t* p, size_t stride, int step, UnitCodes* out) {
-    const __m512i first = load_4_rows(p + 16 + 32 * step, stride);
-    const __m512i second = load_4_rows(p + 32 + 32 * step, stride);
+  static HWY_INLINE void codes(const uint8_t* p, size_t far, int step, UnitCodes* out) {
+    const __m512i first = load_4_blocks(p + 16 + 32 * step, far);
+    const __m512i second = load_4_blocks(p + 32 + 32 * step, far);
     out[0] = {low_nibbles(first), low_nibbles(second)};
     if constexpr (kRaw) {
       const __m512i high = _mm512_set1_epi8(static_cast<char>(0xf0));
@@ -299,9 +310,7 @@ struct VnniQ4_K : weights::Q4_K {
     }
   }
   using State = KState;
-  static HWY_INLINE void load(const RowGroup& rows, int64_t block, State& state) {
-    load_k_state(rows.data + block * kBlockBytes, rows.stride, state);
-  }
+  static HWY_INLINE void load(const Blocks& blocks, State& state) { load_k_state(blocks, state); }
   static HWY_INLINE UnitScales scales(const State& state, int u) { return k_unit_scales(state, u); }
 };
 
@@ -312,10 +321,10 @@ struct VnniQ5_K : weights::Q5_K {
   static constexpr int kBlockBytes = 176;
 
   template <bool kRaw>
-  static HWY_INLINE void codes(const uint8_t* p, size_t stride, int step, UnitCodes* out) {
-    const __m512i first = load_4_rows(p + 48 + 32 * step, stride);
-    const __m512i second = load_4_rows(p + 64 + 32 * step, stride);
-    const __m512i tops[2] = {load_4_rows(p + 16, stride), load_4_rows(p + 32, stride)};
+  static HWY_INLINE void codes(const uint8_t* p, size_t far, int step, UnitCodes* out) {
+    const __m512i first = load_4_blocks(p + 48 + 32 * step, far);
+    const __m512i second = load_4_blocks(p + 64 + 32 * step, far);
+    const __m512i tops[2] = {load_4_blocks(p + 16, far), load_4_blocks(p + 32, far)};
     // Bit u of each byte of `tops`, moved to bit 4.
     const auto fifth = [&](__m512i v, int u) HWY_ATTR {
       const __m512i at_0 =
@@ -329,9 +338,7 @@ struct VnniQ5_K : weights::Q5_K {
     }
   }
   using State = KState;
-  static HWY_INLINE void load(const RowGroup& rows, int64_t block, State& state) {
-    load_k_state(rows.data + block * kBlockBytes, rows.stride, state);
-  }
+  static HWY_INLINE void load(const Blocks& blocks, State& state) { load_k_state(blocks, state); }
   static HWY_INLINE UnitScales scales(const State& state, int u) { return k_unit_scales(state, u); }
 };
 
@@ -342,13 +349,13 @@ struct VnniQ6_K : weights::Q6_K {
   static constexpr int kBlockBytes = 210;
 
   template <bool kRaw>
-  static HWY_INLINE void codes(const uint8_t* p, size_t stride, int step, UnitCodes* out) {
+  static HWY_INLINE void codes(const uint8_t* p, size_t far, int step, UnitCodes* out) {
     const uint8_t* nibbles = p + 64 * step;
     const uint8_t* tops = p + 128 + 32 * step;
     for (int half = 0; half < 2; ++half) {
-      const __m512i a = load_4_rows(nibbles + 16 * half, stride);
-      const __m512i b = load_4_rows(nibbles + 32 + 16 * half, stride);
-      const __m512i t = load_4_rows(tops + 16 * half, stride);
+      const __m512i a = load_4_blocks(nibbles + 16 * half, far);
+      const __m512i b = load_4_blocks(nibbles + 32 + 16 * half, far);
+      const __m512i t = load_4_blocks(tops + 16 * half, far);
       const __m512i mask = _mm512_set1_epi8(48);
       // Bits 2v and 2v + 1 of each byte, moved to bits 4 and 5.
       const __m512i v[4] = {
@@ -363,10 +370,9 @@ struct VnniQ6_K : weights::Q6_K {
     __m512 d;
     __m512i scales[4];  ///< a signed byte for each 16 columns
   };
-  static HWY_INLINE void load(const RowGroup& rows, int64_t block, State& state) {
-    const uint8_t* p = rows.data + block * kBlockBytes;
-    load_16_rows(p + 192, rows.stride, state.scales);
-    state.d = _mm512_cvtph_ps(load_16_words(p + 208, rows.stride));
+  static HWY_INLINE void load(const Blocks& blocks, State& state) {
+    load_16_blocks(blocks, 192, state.scales);
+    state.d = _mm512_cvtph_ps(load_16_words(blocks, 208));
   }
   static HWY_INLINE UnitScales scales(const State& state, int u) {
     UnitScales out;
