@@ -142,14 +142,13 @@ HWY_NOINLINE void one_token(const RowGroup& rows, int64_t units, std::byte* x, f
 template <typename F>
 inline constexpr bool kReadsQuads = F::kBlockUnits == 1 && F::kScales == 1;
 
-/// Four units of the activations, for a multiplication with four blocks in the four lanes of 128 bits. The
-/// numbers stand four times each.
+/// Four units of the activations, for a multiplication with four blocks in the four lanes of 128 bits.
 struct alignas(64) Quad {
   int8_t low[4][16];
   int8_t high[4][16];
-  float d[16];
-  float d_sum[16];
-  int32_t start[16];
+  float d[4];
+  float d_sum[4];
+  int32_t start[4];
 };
 
 inline size_t quads_bytes(int64_t units) { return static_cast<size_t>(units / 4) * sizeof(Quad); }
@@ -162,12 +161,17 @@ HWY_NOINLINE inline void make_quads(std::byte* image, int64_t units, Quad* quads
     const auto lane = static_cast<size_t>(u % 4);
     __builtin_memcpy(quad.low[lane], unit.codes, 16);
     __builtin_memcpy(quad.high[lane], unit.codes + 16, 16);
-    for (size_t i = 4 * lane; i < 4 * lane + 4; ++i) {
-      quad.d[i] = *unit.d;
-      quad.d_sum[i] = *unit.d_sum;
-      quad.start[i] = *unit.start;
-    }
+    quad.d[lane] = *unit.d;
+    quad.d_sum[lane] = *unit.d_sum;
+    quad.start[lane] = *unit.start;
   }
+}
+
+/// Number i of four, four times in the i-th 128 bits.
+HWY_INLINE __m512i four_times(const void* numbers) {
+  const __m128i four = _mm_load_si128(static_cast<const __m128i*>(numbers));
+  const __m512i index = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
+  return _mm512_permutexvar_epi32(index, _mm512_castsi128_si512(four));
 }
 
 /// Integer dot products of the next four blocks of four rows: block l of row j in lane 4 l + j.
@@ -187,7 +191,7 @@ HWY_INLINE __m512i quad_dots(const Blocks& blocks, const Quad& quad) {
   if constexpr (F::kOffset == 0) return dots;
   constexpr int kShift = F::kOffset == 128 ? 0 : F::kOffset == 16 ? 3 : 4;
   static_assert(F::kOffset == 0 || 128 >> kShift == F::kOffset);
-  return _mm512_add_epi32(dots, _mm512_srai_epi32(_mm512_load_si512(quad.start), kShift));
+  return _mm512_add_epi32(dots, _mm512_srai_epi32(four_times(quad.start), kShift));
 }
 
 template <int kLane>
@@ -209,11 +213,11 @@ HWY_NOINLINE void four_rows(const uint8_t* rows, size_t stride, std::span<const 
     F::load(blocks, state);
     const __m512 dots = _mm512_cvtepi32_ps(quad_dots<F>(blocks, quad));
     const UnitScales w = F::scales(state, 0);
-    const __m512 scales = _mm512_mul_ps(w.scale[0], _mm512_load_ps(quad.d));
+    const __m512 scales = _mm512_mul_ps(w.scale[0], _mm512_castsi512_ps(four_times(quad.d)));
     const auto join = [&]<int kLane>() HWY_ATTR {
       acc = _mm_fmadd_ps(lane_of<kLane>(scales), lane_of<kLane>(dots), acc);
       if constexpr (F::kHasMin) {
-        acc = _mm_fmadd_ps(lane_of<kLane>(w.min), _mm_load_ps(quad.d_sum + 4 * kLane), acc);
+        acc = _mm_fmadd_ps(lane_of<kLane>(w.min), _mm_set1_ps(quad.d_sum[kLane]), acc);
       }
     };
     join.template operator()<0>();
