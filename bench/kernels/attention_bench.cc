@@ -33,9 +33,9 @@ std::vector<float> random_floats(int64_t count) {
 
 /// A cache with `rows` rows of `length` tokens.
 struct Filled {
-  Filled(CodecId codec, int64_t length, int64_t count, compute::Context& context)
+  Filled(CodecKind codec, int64_t length, int64_t count, compute::Context& context)
       : cache(*KvCache::create({std::vector<KvLayerSpec>(kLayers, {kKvHeads, kDim, kDim})},
-                               {.k_codec = codec, .v_codec = codec})) {
+                               {.types = {{.kind = codec}, {.kind = codec}}})) {
     const int64_t chunk = std::min<int64_t>(length, 512);
     const std::vector<float> kv = random_floats(chunk * kKvHeads * kDim);
     for (int64_t i = 0; i < count; ++i) rows.push_back(cache->add_row());
@@ -55,7 +55,7 @@ struct Filled {
 };
 
 // Each row brings `tokens` tokens at the end of `context_tokens`; the step is rolled back.
-void run(benchmark::State& state, CodecId codec, int64_t tokens) {
+void run(benchmark::State& state, CodecKind codec, int64_t tokens) {
   const int64_t context_tokens = state.range(0);
   const int64_t rows = state.range(1);
   compute::Context context(*compute::best_target(), static_cast<int>(state.range(2)));
@@ -86,10 +86,10 @@ void run(benchmark::State& state, CodecId codec, int64_t tokens) {
       benchmark::Counter(steps * pairs * 4.0 * kDim * kHeads * kLayers * 1e-9, benchmark::Counter::kIsRate);
 }
 
-void decode_f16(benchmark::State& state) { run(state, CodecId::kF16, 1); }
-void decode_bf16(benchmark::State& state) { run(state, CodecId::kBF16, 1); }
-void decode_f32(benchmark::State& state) { run(state, CodecId::kF32, 1); }
-void prefill_f16(benchmark::State& state) { run(state, CodecId::kF16, 512); }
+void decode_f16(benchmark::State& state) { run(state, CodecKind::kF16, 1); }
+void decode_bf16(benchmark::State& state) { run(state, CodecKind::kBF16, 1); }
+void decode_f32(benchmark::State& state) { run(state, CodecKind::kF32, 1); }
+void prefill_f16(benchmark::State& state) { run(state, CodecKind::kF16, 512); }
 
 // context, rows, threads
 void decode_shapes(benchmark::internal::Benchmark* b) {

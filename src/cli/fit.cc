@@ -7,7 +7,7 @@
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "model/model.h"
-#include "state/codec/registry.h"
+#include "state/codec/kv_type.h"
 #include "state/sequence/kv_cache.h"
 
 namespace kvern::cli {
@@ -32,13 +32,13 @@ uint64_t tensor_bytes(const model::TensorSource& source) {
 }
 
 Result<ExitCode> run(Environment& environment, const FitFlags& flags) {
-  KVERN_TRY(const state::CodecId codec, state::parse_codec(flags.kv_type));
+  KVERN_TRY(const state::KvTypes types, state::parse_kv_types(flags.kv_type));
   install_bus_error_message(flags.model);
   KVERN_TRY(const std::unique_ptr<model::Model> model, model::Model::open(environment.files, flags.model));
   KVERN_TRY(const std::unique_ptr<state::KvCache> kv,
-            state::KvCache::create(model->kv_spec(), {.k_codec = codec, .v_codec = codec}));
+            state::KvCache::create(model->kv_spec(), {.types = types}));
   const int64_t context =
-      flags.context > 0 ? flags.context : model::exact_context_without_window(model->config());
+      flags.context > 0 ? flags.context : model->config().context;
   const uint64_t weights = tensor_bytes(*model->opened().source);
   const uint64_t kv_bytes = kv->projected_bytes(context) * static_cast<uint64_t>(flags.rows);
   const uint64_t machine = machine_bytes();

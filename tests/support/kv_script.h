@@ -17,7 +17,8 @@ struct SceneCompute {
   int threads = 2;
 };
 
-/// A cache of two equal layers with random tokens. Rows are named by the order of their making.
+/// A cache of two equal layers with random tokens. Rows are named by the order of their making. A softcap and
+/// sink logits apply where they are set.
 class KvScene {
  public:
   struct Bring {
@@ -39,7 +40,15 @@ class KvScene {
   size_t rows() const { return rows_.size(); }
   int64_t length(size_t i) const { return rows_[i].layers[0].length(); }
 
-  void add_row() { rows_.push_back({cache_->add_row(), {{spec_, options_}, {spec_, options_}}}); }
+  void set_logits(float softcap, std::vector<float> sinks) {
+    softcap_ = softcap;
+    sinks_ = std::move(sinks);
+  }
+
+  void add_row() {
+    const reference::KvReferenceRow empty(spec_, options_.types, options_.precision);
+    rows_.push_back({cache_->add_row(), {empty, empty}});
+  }
   void fork(size_t i) { rows_.push_back({*cache_->fork(rows_[i].id), rows_[i].layers}); }
   void truncate(size_t i, int64_t length) {
     KVERN_CHECK(cache_->truncate(rows_[i].id, length).has_value());
@@ -50,7 +59,8 @@ class KvScene {
     rows_.erase(rows_.begin() + static_cast<std::ptrdiff_t>(i));
     brought_.clear();
   }
-  /// Sum over the rows, as the cache itself projects.
+  int64_t minimum(size_t i) const { return *cache_->minimum_reusable_position(rows_[i].id); }
+  /// Sum over the rows, as the cache itself projects for rows that were never cut.
   size_t projected_bytes() const {
     size_t sum = 0;
     for (const Row& row : rows_) sum += cache_->projected_bytes(row.layers[0].length());
@@ -97,7 +107,7 @@ class KvScene {
     bool equal = true;
     for_queries([&](const float* q, int64_t token, int64_t head, int64_t position, size_t row) {
       if (token >= count) return;
-      expected_rows_[row].attend(q, head / group_, position, kScale, expected.data());
+      expected_rows_[row].attend(q, head / group_, position, rule(head), expected.data());
       for (const auto& outputs : outputs_) {
         equal &=
             std::memcmp(output(outputs, token, head), expected.data(), expected.size() * sizeof(float)) == 0;
@@ -119,7 +129,7 @@ class KvScene {
     std::vector<double> expected(static_cast<size_t>(spec_.v_dim));
     double worst = 0.0;
     for_queries([&](const float* q, int64_t token, int64_t head, int64_t position, size_t row) {
-      expected_rows_[row].attend_double(q, head / group_, position, kScale, expected.data());
+      expected_rows_[row].attend_double(q, head / group_, position, rule(head), expected.data());
       for (size_t d = 0; d < expected.size(); ++d) {
         worst = std::max(worst, std::abs(output(outputs_[0], token, head)[d] - expected[d]));
       }
@@ -133,6 +143,9 @@ class KvScene {
     std::vector<reference::KvReferenceRow> layers;
   };
   static constexpr float kScale = 0.3F;
+  reference::LogitRule rule(int64_t head) const {
+    return {kScale, softcap_, sinks_.empty() ? nullptr : &sinks_[static_cast<size_t>(head)]};
+  }
 
   int64_t heads() const { return spec_.kv_heads * group_; }
   const float* output(const std::vector<float>& outputs, int64_t token, int64_t head) const {
@@ -163,7 +176,12 @@ class KvScene {
     out.assign(static_cast<size_t>(step.tokens() * heads() * spec_.v_dim), -1.0F);
     cache_->append(context_, layer, step, {.k = k_.data(), .v = v_.data()});
     cache_->attend(context_, layer, step,
-                   {.q = q_.data(), .out = out.data(), .heads = heads(), .scale = kScale});
+                   {.q = q_.data(),
+                    .out = out.data(),
+                    .heads = heads(),
+                    .scale = kScale,
+                    .softcap = softcap_,
+                    .sink_logits = sinks_.empty() ? nullptr : sinks_.data()});
   }
 
   void advance_reference(size_t row, int64_t offset, int64_t tokens) {
@@ -198,6 +216,8 @@ class KvScene {
   std::mt19937 random_{7};
   std::normal_distribution<float> normal_;
   int64_t poisoned_token_ = -1;
+  float softcap_ = 0.0F;
+  std::vector<float> sinks_;
   std::vector<float> q_;
   std::vector<float> k_;
   std::vector<float> v_;

@@ -1,12 +1,13 @@
 #include "engine/load/engine.h"
 
 #include <algorithm>
+#include <system_error>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "engine/load/text_parts.h"
-#include "state/codec/registry.h"
+#include "state/codec/kv_type.h"
 
 namespace kvern::engine {
 namespace {
@@ -29,19 +30,20 @@ Status check(const EngineOptions& options) {
 }
 
 /// The options with every 0 and default replaced by what it stands for in this model.
-Result<EngineOptions> resolve(const EngineOptions& asked, const model::ModelConfig& config) {
+EngineOptions resolve(const EngineOptions& asked, const model::ModelConfig& config) {
   EngineOptions options = asked;
   if (options.threads == 0) options.threads = default_threads();
-  const int64_t longest = model::exact_context_without_window(config);
-  if (options.context_tokens == 0) options.context_tokens = longest;
-  if (options.context_tokens > longest && longest < config.context) {
-    return fail(ErrorCode::kUnsupported,
-                fmt::format("a context of {} needs the model's sliding window of {} tokens, which is not "
-                            "supported; use --ctx {} or less",
-                            options.context_tokens, longest, longest),
-                options.model_path);
-  }
+  if (options.context_tokens == 0) options.context_tokens = config.context;
   return options;
+}
+
+Result<std::unique_ptr<compute::Context>> start_compute(compute::CpuTarget target, int threads) {
+  try {
+    return std::make_unique<compute::Context>(target, threads);
+  } catch (const std::system_error&) {
+    return fail(ErrorCode::kExhausted, fmt::format("the system gives no {} threads; ask for fewer", threads),
+                "threads");
+  }
 }
 
 }  // namespace
@@ -51,10 +53,10 @@ int default_threads() { return std::max(1, static_cast<int>(std::thread::hardwar
 Result<std::unique_ptr<Engine>> Engine::open(Files& files, const EngineOptions& options) {
   KVERN_TRY_STATUS(check(options));
   KVERN_TRY(const compute::CpuTarget target, compute::parse_target(options.cpu_target));
-  KVERN_TRY(const state::CodecId codec, state::parse_codec(options.kv_type));
+  KVERN_TRY(const state::KvTypes types, state::parse_kv_types(options.kv_type));
   std::unique_ptr<Engine> engine(new Engine);
   KVERN_TRY(engine->model_, model::Model::open(files, options.model_path, options.context_tokens));
-  KVERN_TRY(engine->options_, resolve(options, engine->model_->config()));
+  engine->options_ = resolve(options, engine->model_->config());
   KVERN_TRY(TextParts text, load_text_parts(files, engine->model_->opened()));
   engine->tokenizer_ = std::move(text.tokenizer);
   engine->chat_template_ = std::move(text.chat_template);
@@ -64,9 +66,9 @@ Result<std::unique_ptr<Engine>> Engine::open(Files& files, const EngineOptions& 
     engine->end_tokens_.insert(engine->end_tokens_.end(), more.begin(), more.end());
   }
   std::ranges::sort(engine->end_tokens_);
-  engine->compute_ = std::make_unique<compute::Context>(target, engine->options_.threads);
+  KVERN_TRY(engine->compute_, start_compute(target, engine->options_.threads));
   KVERN_TRY(engine->kv_,
-            state::KvCache::create(engine->model_->kv_spec(), {.k_codec = codec, .v_codec = codec}));
+            state::KvCache::create(engine->model_->kv_spec(), {.types = types}));
   return engine;
 }
 

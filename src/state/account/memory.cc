@@ -1,6 +1,7 @@
 #include "state/account/memory.h"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <string>
 #include <utility>
@@ -24,18 +25,27 @@ void prefer_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] size_t byte
 
 }  // namespace
 
+Error MemoryAccount::exhausted(size_t bytes) const {
+  const size_t left = budget_bytes_ - std::min(budget_bytes_, live_bytes_);
+  return {.code = ErrorCode::kExhausted,
+          .message = "the KV cache needs " + std::to_string(bytes) + " more bytes, but only " +
+                     std::to_string(left) + " of its budget of " + std::to_string(budget_bytes_) +
+                     " are free",
+          .where = {},
+          .retryable = true};
+}
+
+size_t MemoryAccount::available(size_t wanted) {
+  if (budget_bytes_ == 0) return std::numeric_limits<size_t>::max();
+  const auto left = [this] { return budget_bytes_ - std::min(budget_bytes_, live_bytes_); };
+  for (size_t i = 0; i < savers_.size() && left() < wanted; ++i) savers_[i]->give_back();
+  return left();
+}
+
 Result<MemoryAccount::Block> MemoryAccount::allocate(size_t bytes) {
-  const size_t left = budget_bytes_ == 0 ? bytes : budget_bytes_ - std::min(budget_bytes_, live_bytes_);
-  if (bytes > left) {
-    Error error{.code = ErrorCode::kExhausted,
-                .message = "the KV cache needs " + std::to_string(bytes) + " more bytes, but only " +
-                           std::to_string(left) + " of its budget of " + std::to_string(budget_bytes_) +
-                           " are free",
-                .where = {},
-                .retryable = true};
-    return std::unexpected(std::move(error));
-  }
-  void* data = ::operator new(bytes, alignment_of(bytes), std::nothrow);
+  if (available(bytes) < bytes) return std::unexpected(exhausted(bytes));
+  const bool allowed = allowed_ > 0;
+  void* data = allowed ? ::operator new(bytes, alignment_of(bytes), std::nothrow) : nullptr;
   if (data == nullptr) {
     Error error{.code = ErrorCode::kExhausted,
                 .message = "the system has no " + std::to_string(bytes) + " more bytes for the KV cache",
@@ -43,6 +53,7 @@ Result<MemoryAccount::Block> MemoryAccount::allocate(size_t bytes) {
                 .retryable = true};
     return std::unexpected(std::move(error));
   }
+  if (allowed_ != std::numeric_limits<size_t>::max()) --allowed_;
   prefer_huge_pages(data, bytes);
   live_bytes_ += bytes;
   peak_bytes_ = std::max(peak_bytes_, live_bytes_);

@@ -7,10 +7,14 @@
 namespace kvern::state {
 
 void attend(compute::Context& context, const AttendSource& source, const AttendArgs& args) {
-  const int64_t kv_heads = source.geometry.kv_heads;
+  const int64_t kv_heads = source.geometry().kv_heads;
   KVERN_CHECK(args.heads > 0 && args.heads % kv_heads == 0);
   const UnitAttention attention(context, source, args);
-  const AttendPlan plan = plan_attention(source.rows, kv_heads, attention.group(), context.pool().threads());
+  const AttendPlan plan = plan_attention({.rows = source.rows,
+                                          .view = source.view,
+                                          .kv_heads = kv_heads,
+                                          .group = attention.group(),
+                                          .threads = context.pool().threads()});
   // Partial results of all spans of divided units; every one has room for the largest unit.
   const int64_t stride = attention.partial_floats(plan.most_tokens);
   float* partials = nullptr;

@@ -16,13 +16,17 @@ struct AttendUnit {
   int64_t end = 0;
   int64_t parts = 1;         ///< tasks that share this unit
   int64_t partial_span = 0;  ///< with several parts: index of its first span among the kept partial results
+  int64_t window_span = 0;   ///< span where the window of the first token begins
+  bool sink_span = false;    ///< span 0 is seen too, though the window begins in a later one
 
   int64_t tokens() const { return end - begin; }
   int64_t first_position() const { return row->first + begin; }
+  /// Spans of which any token sees something, and the i-th of them.
   int64_t spans() const;
+  int64_t span(int64_t i) const { return sink_span ? (i == 0 ? 0 : window_span + i - 1) : window_span + i; }
 };
 
-/// Spans [first_span, last_span) of a unit.
+/// The unit's spans first_span… last_span - 1, counted as AttendUnit::span does.
 struct AttendTask {
   int64_t unit = 0;
   int64_t first_span = 0;
@@ -36,7 +40,14 @@ struct AttendPlan {
   int64_t most_tokens = 0;        ///< of one unit
 };
 
-/// `group` query heads share a key/value head.
-AttendPlan plan_attention(std::span<const AttendRow> rows, int64_t kv_heads, int64_t group, int threads);
+struct PlanInput {
+  std::span<const AttendRow> rows;
+  KvView view;
+  int64_t kv_heads = 0;
+  int64_t group = 0;  ///< query heads that share a key/value head
+  int threads = 1;
+};
+
+AttendPlan plan_attention(const PlanInput& input);
 
 }  // namespace kvern::state

@@ -28,21 +28,40 @@ HWY_INLINE F32x16 exp_weights(const F32x16& x) {
   return lanes::make([&](size_t i) HWY_ATTR { return math::exp_weight(x.part[i]); });
 }
 
+HWY_INLINE F32x16 tanh(const F32x16& x) {
+  return lanes::make([&](size_t i) HWY_ATTR { return math::tanh(x.part[i]); });
+}
+
+template <bool kCapped>
+HWY_INLINE F32x16 logit(const float* scores, const Logits& logits) {
+  const F32x16 s = lanes::mul(lanes::load(scores), lanes::set(logits.scale));
+  if constexpr (!kCapped) return s;
+  const F32x16 bent =
+      lanes::mul(lanes::set(logits.softcap), tanh(lanes::mul(s, lanes::set(1.0F / logits.softcap))));
+  // A position that is not seen stays at -infinity.
+  return lanes::make([&](size_t i) HWY_ATTR {
+    const auto unseen = hn::Eq(s.part[i], hn::Set(lanes::Tag(), -kInfinity));
+    return hn::IfThenElse(unseen, s.part[i], bent.part[i]);
+  });
+}
+
 // Softmax of one row of `count` positions.
-HWY_INLINE void softmax_row(float* scores, int64_t count, float factor, float& max, float& sum) {
+template <bool kCapped>
+HWY_INLINE void softmax_row(float* scores, int64_t count, const Logits& logits, float& max, float& sum) {
   const int64_t groups = (count + kLanes - 1) / kLanes;
   for (int64_t i = count; i < groups * kLanes; ++i) scores[i] = -kInfinity;
-  const F32x16 scale = lanes::set(factor);
   F32x16 best = lanes::set(-kInfinity);
   for (int64_t g = 0; g < groups; ++g) {
-    best = lanes::max(best, lanes::mul(lanes::load(scores + g * kLanes), scale));
+    const F32x16 s = logit<kCapped>(scores + g * kLanes, logits);
+    if constexpr (kCapped) lanes::store(s, scores + g * kLanes);
+    best = lanes::max(best, s);
   }
   max = lanes::reduce_max(best);
   const F32x16 m = lanes::set(max);
+  const Logits done{.scale = kCapped ? 1.0F : logits.scale};
   F32x16 total = lanes::zero();
   for (int64_t g = 0; g < groups; ++g) {
-    const F32x16 s = lanes::mul(lanes::load(scores + g * kLanes), scale);
-    const F32x16 weight = exp_weights(lanes::sub(s, m));
+    const F32x16 weight = exp_weights(lanes::sub(logit<false>(scores + g * kLanes, done), m));
     lanes::store(weight, scores + g * kLanes);
     total = lanes::add(total, weight);
   }
@@ -53,7 +72,12 @@ HWY_INLINE void softmax_row(float* scores, int64_t count, float factor, float& m
 
 void tile_softmax(const TileSoftmax& tile) {
   for (int64_t q = 0; q < tile.queries; ++q) {
-    softmax_row(tile.scores + q * kTile, tile.counts[q], tile.scale, tile.out.max[q], tile.out.sum[q]);
+    float* scores = tile.scores + q * kTile;
+    if (tile.logits.softcap == 0.0F) {
+      softmax_row<false>(scores, tile.counts[q], tile.logits, tile.out.max[q], tile.out.sum[q]);
+    } else {
+      softmax_row<true>(scores, tile.counts[q], tile.logits, tile.out.max[q], tile.out.sum[q]);
+    }
   }
 }
 

@@ -5,12 +5,10 @@
 #include <cstdint>
 
 #include "compute/cpu_target.h"
+#include "state/codec/codec.h"
 
 namespace kvern::state {
 
-/// Positions of a tile. Tiles start at absolute multiples of it; a query's last tile ends at its own
-/// position.
-inline constexpr int64_t kTile = 64;
 /// Positions of a span: the tiles of a span are merged in order, then the spans in order. A long row is
 /// divided between threads at spans.
 inline constexpr int64_t kSpan = 512;
@@ -21,15 +19,22 @@ struct SoftmaxState {
   float* sum = nullptr;  ///< of e^(score - max); 0 before the first
 };
 
-/// Softmax numerators of `queries` rows of dot products with the positions of a tile, in place:
-/// s = dot * scale, max = max s, weight = e^(s - max), sum = sum of the weights in 16 lanes by position mod
-/// 16 (ascending) and the tree of lanes-inl.h. Row q has counts[q] >= 1 positions; what follows them is not
-/// read, and is overwritten up to a multiple of 16.
+/// From scores to logits: s = score * scale, then, unless softcap is 0, softcap * tanh(s / softcap).
+struct Logits {
+  float scale = 1.0F;
+  float softcap = 0.0F;
+};
+
+/// Softmax numerators of `queries` rows of scores of the positions of a tile, in place: s = logit, max = max
+/// s, weight = e^(s - max), sum = sum of the weights in 16 lanes by position mod 16 (ascending) and the tree
+/// of lanes-inl.h. Row q has counts[q] >= 1 positions; a score of -infinity gets the weight 0 and never
+/// counts, at least one is another. What follows the positions is not read, and is overwritten up to a
+/// multiple of 16.
 struct TileSoftmax {
   float* scores = nullptr;  ///< [queries, kTile]
   const int32_t* counts = nullptr;
   int64_t queries = 0;
-  float scale = 1.0F;
+  Logits logits;
   SoftmaxState out;
 };
 

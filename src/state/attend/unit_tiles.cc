@@ -1,112 +1,255 @@
-// One tile of a unit: by the codec's fused kernels, or decoded for many queries.
+// One tile of a unit: by the codec's kernels, or decoded or unpacked for many queries.
 #include <algorithm>
+#include <limits>
 
 #include "state/attend/unit.h"
 
 namespace kvern::state {
 namespace {
 
-// Encoded tiles are fetched this much before they are used: about 2 us, some times the latency of memory.
+// Stored tiles are fetched this much before they are used: about 2 us, some times the latency of memory.
 constexpr int64_t kAhead = 2 * kTile;
+constexpr float kUnseen = -std::numeric_limits<float>::infinity();
 
 }  // namespace
 
-// Positions [begin, end) of one tile. Tokens that see all of them are handled together, earlier ones one by
-// one.
-void UnitAttention::add_tile_encoded(const Work& work, int64_t begin, int64_t end,
-                                     const Partial& into) const {
-  const int64_t see_all = std::clamp<int64_t>(end - 1 - work.first, 0, work.tokens);
-  for (int64_t token = std::max<int64_t>(0, begin - work.first); token < see_all; ++token) {
-    encoded_part(work, {token * group_, group_, begin, work.first + token + 1}, into);
-  }
-  encoded_part(work, {see_all * group_, (work.tokens - see_all) * group_, begin, end}, into);
+void UnitAttention::add_span(const Work& work, int64_t span, const Partial& into) const {
+  const int64_t end = std::min((span + 1) * kSpan, work.first + work.tokens);
+  for (int64_t tile = span * kSpan; tile < end; tile += kTile) add_tile(work, tile, into);
 }
 
-void UnitAttention::encoded_part(const Work& work, const Part& part, const Partial& into) const {
-  if (part.queries == 0) return;
-  const int64_t q = part.first_query;
+void UnitAttention::add_tile(const Work& work, int64_t tile, const Partial& into) const {
+  for (TileCache& cache : work.cache) cache.piece = {};
+  Part part{.tile = tile, .begin = std::max<int64_t>(0, tile - work.first), .end = 0, .pieces = {}};
+  for (; part.begin < work.tokens; part.begin = part.end) {
+    part.pieces = seen_of_tile(work, part, part.begin);
+    part.end = end_of_block(work, part);
+    if ((part.end - part.begin) * group_ >= kManyQueries) {
+      add_block(work, part, into);
+      continue;
+    }
+    part.end = end_of_equal(work, part);
+    if (!part.pieces.empty()) add_part(work, part, into);
+  }
+}
+
+// What a token of the unit sees of the part's tile.
+KvPieces UnitAttention::seen_of_tile(const Work& work, const Part& part, int64_t token) const {
+  return work.seen[static_cast<size_t>(token)].clip(part.tile, part.tile + kTile);
+}
+
+// The end of the tokens from part.begin on that see exactly the part's pieces.
+int64_t UnitAttention::end_of_equal(const Work& work, const Part& part) const {
+  // Both ends of a window only move forward: when the last token sees the same, all between do. Not so where
+  // sinks stay behind.
+  const bool moves_forward = part.tile >= source_.view.sinks && !part.pieces.empty();
+  if (moves_forward && seen_of_tile(work, part, work.tokens - 1) == part.pieces) return work.tokens;
+  int64_t end = part.begin + 1;
+  while (end < work.tokens && seen_of_tile(work, part, end) == part.pieces) ++end;
+  return end;
+}
+
+// The end of the tokens from part.begin on that see one piece of floats with the part's beginning and form,
+// none less of it than the one before; part.begin where there is none.
+int64_t UnitAttention::end_of_block(const Work& work, const Part& part) const {
+  if (!work.many || part.pieces.span().size() != 1) return part.begin;
+  const KvPiece& piece = part.pieces.front();
+  if (kernels(piece.form, KvSide::kKey).unpacked != nullptr ||
+      kernels(piece.form, KvSide::kValue).unpacked != nullptr) {
+    return part.begin;
+  }
+  int64_t most = piece.end;
+  const auto fits = [&](int64_t token) {
+    const KvPieces pieces = seen_of_tile(work, part, token);
+    if (pieces.span().size() != 1 || pieces.front().begin != piece.begin ||
+        pieces.front().form != piece.form || pieces.front().end < most) {
+      return false;
+    }
+    most = pieces.front().end;
+    return true;
+  };
+  if (part.tile >= source_.view.sinks && fits(work.tokens - 1)) return work.tokens;
+  int64_t end = part.begin + 1;
+  while (end < work.tokens && fits(end)) ++end;
+  return end;
+}
+
+// Tokens that see the same pieces, by kernels on stored or unpacked vectors.
+void UnitAttention::add_part(const Work& work, const Part& part, const Partial& into) const {
+  const int64_t q = part.begin * group_;
+  const int64_t queries = (part.end - part.begin) * group_;
   float* scores = work.scores + q * kTile;
-  for_runs(work, KvSide::kKey, part.begin, part.end, [&](const EncodedRun& run, int64_t offset) {
-    keys_.scores({work.queries + q * k_width_, part.queries, source_.geometry.key.dim, scores + offset, kTile,
-                  upcoming(work, KvSide::kKey, part.begin + offset + kAhead)},
-                 run);
-  });
-  std::fill_n(work.counts + q, part.queries, static_cast<int32_t>(part.end - part.begin));
+  RunList runs;
+  RunList next;
+  for (const KvPiece& piece : part.pieces.span()) {
+    const SideKernels& k = kernels(piece.form, KvSide::kKey);
+    const EncodedRuns keys = piece_runs(work, part, piece, KvSide::kKey, runs);
+    collect_next(work, part, piece, KvSide::kKey, next);
+    const size_t query_bytes =
+        k.query_bytes != 0 ? k.query_bytes : static_cast<size_t>(k_width_) * sizeof(float);
+    const auto* kernel = work.many && k.unpacked != nullptr ? k.unpacked : k.codec;
+    const SideGeometry& geometry = source_.store(piece.form).side(KvSide::kKey);
+    kernel->scores({work.prepared[static_cast<size_t>(piece.form)] + static_cast<size_t>(q) * query_bytes,
+                    queries, geometry.shape(), scores + (piece.begin - part.tile), kTile, next},
+                   keys);
+  }
+  std::fill_n(work.counts + q, queries, static_cast<int32_t>(part.pieces.back().end - part.tile));
+  hide_unseen(work, part);
   softmax(work, part, into);
   float* sums = work.tile.values + q * v_width_;
-  std::fill_n(sums, part.queries * v_width_, 0.0F);
-  for_runs(work, KvSide::kValue, part.begin, part.end, [&](const EncodedRun& run, int64_t offset) {
-    values_.accumulate({scores + offset, kTile, part.queries, source_.geometry.value.dim, sums,
-                        upcoming(work, KvSide::kValue, part.begin + offset + kAhead)},
-                       run);
-  });
-  for (int64_t i = q; i < q + part.queries; ++i) {
+  std::fill_n(sums, queries * v_width_, 0.0F);
+  for (const KvPiece& piece : part.pieces.span()) {
+    const SideKernels& k = kernels(piece.form, KvSide::kValue);
+    const EncodedRuns values = piece_runs(work, part, piece, KvSide::kValue, runs);
+    collect_next(work, part, piece, KvSide::kValue, next);
+    const auto* kernel = work.many && k.unpacked != nullptr ? k.unpacked : k.codec;
+    kernel->accumulate({scores + (piece.begin - part.tile), kTile, queries,
+                        source_.store(piece.form).side(KvSide::kValue).shape(), sums, next},
+                       values);
+  }
+  for (int64_t i = q; i < q + queries; ++i) {
     tiles_.blend(into.values + i * v_width_, work.tile.values + i * v_width_, v_width_, work.factors.keep[i],
                  work.factors.gain[i]);
   }
 }
 
-// Weights of the part's queries from their scores, and the factors with which the tile joins `into`.
-void UnitAttention::softmax(const Work& work, const Part& part, const Partial& into) const {
-  const int64_t q = part.first_query;
-  const SoftmaxState tile{work.tile.state.max + q, work.tile.state.sum + q};
-  tiles_.softmax({work.scores + q * kTile, work.counts + q, part.queries, args_.scale, tile});
-  tiles_.join({into.state.max + q, into.state.sum + q}, tile, part.queries,
-              {work.factors.keep + q, work.factors.gain + q});
-}
-
-void UnitAttention::add_tile_decoded(const Work& work, int64_t begin, int64_t end,
-                                     const Partial& into) const {
-  const int64_t first_token = std::max<int64_t>(0, begin - work.first);
-  const int64_t q = first_token * group_;
-  const Part part{q, (work.tokens - first_token) * group_, begin, end};
-  for (int64_t i = 0; i < part.queries; ++i) {
-    const int64_t visible = work.first + (q + i) / group_ + 1 - begin;
-    work.counts[q + i] = static_cast<int32_t>(std::min(visible, end - begin));
+// Many tokens that see one piece of floats, each up to its own end: f32 kernels on the decoded tile.
+void UnitAttention::add_block(const Work& work, const Part& part, const Partial& into) const {
+  const int64_t q = part.begin * group_;
+  const int64_t queries = (part.end - part.begin) * group_;
+  for (int64_t token = part.begin; token < part.end; ++token) {
+    const int64_t count = seen_of_tile(work, part, token).back().end - part.tile;
+    std::fill_n(work.counts + token * group_, group_, static_cast<int32_t>(count));
   }
-  decode_tile(work, KvSide::kKey, begin, end, work.keys);
-  blocks_.transpose(work.keys, end - begin, k_width_, work.keys_transposed);
+  const int64_t key_count = work.counts[part.end * group_ - 1];
+  blocks_.transpose(decoded_tile(work, part, KvSide::kKey), key_count, k_width_, work.keys_transposed);
   blocks_.scores({.queries = work.queries + q * k_width_,
-                  .count = part.queries,
+                  .count = queries,
                   .width = k_width_,
                   .keys = work.keys_transposed,
-                  .key_count = end - begin,
+                  .key_count = key_count,
                   .scores = work.scores + q * kTile});
+  hide_unseen(work, part);
   softmax(work, part, into);
-  decode_tile(work, KvSide::kValue, begin, end, work.values);
   blocks_.values({.weights = work.scores + q * kTile,
                   .counts = work.counts + q,
-                  .count = part.queries,
+                  .count = queries,
                   .width = v_width_,
-                  .values = work.values,
+                  .values = decoded_tile(work, part, KvSide::kValue),
                   .factors = {work.factors.keep + q, work.factors.gain + q},
                   .sums = into.values + q * v_width_});
 }
 
-void UnitAttention::decode_tile(const Work& work, KvSide side, int64_t begin, int64_t end, float* out) const {
-  const SideGeometry& geometry = source_.geometry.side(side);
-  const CodecKernels& kernels = side == KvSide::kKey ? keys_ : values_;
-  for_runs(work, side, begin, end, [&](const EncodedRun& run, int64_t offset) {
-    kernels.decode(run, geometry.dim, out + offset * padded(geometry.dim));
-  });
-}
-
-// Calls f(run, offset from begin) for the runs of positions [begin, end).
-template <typename F>
-void UnitAttention::for_runs(const Work& work, KvSide side, int64_t begin, int64_t end, const F& f) const {
-  const StreamId stream{source_.layer, work.unit->kv_head, side};
-  for (int64_t p = begin; p < end;) {
-    const EncodedRun run = source_.layout.run(work.unit->row->slot, stream, p, end);
-    f(run, p - begin);
-    p += run.count;
+// Scores of positions of the tile that the part's tokens do not see, before and between its pieces.
+void UnitAttention::hide_unseen(const Work& work, const Part& part) const {
+  int64_t end = part.tile;
+  for (const KvPiece& piece : part.pieces.span()) {
+    for (int64_t q = part.begin * group_; piece.begin > end && q < part.end * group_; ++q) {
+      float* scores = work.scores + q * kTile;
+      std::fill(scores + (end - part.tile), scores + (piece.begin - part.tile), kUnseen);
+    }
+    end = piece.end;
   }
 }
 
-// Where the record of a later position lies, to be fetched early; null beyond the row.
-const std::byte* UnitAttention::upcoming(const Work& work, KvSide side, int64_t position) const {
-  if (position >= work.first + work.tokens) return nullptr;
-  const StreamId stream{source_.layer, work.unit->kv_head, side};
-  return source_.layout.run(work.unit->row->slot, stream, position, position + 1).planes[0];
+// Weights of the part's queries from their scores, and the factors with which the tile joins `into`.
+void UnitAttention::softmax(const Work& work, const Part& part, const Partial& into) const {
+  const int64_t q = part.begin * group_;
+  const int64_t queries = (part.end - part.begin) * group_;
+  const SoftmaxState tile{work.tile.state.max + q, work.tile.state.sum + q};
+  tiles_.softmax({work.scores + q * kTile, work.counts + q, queries, {args_.scale, args_.softcap}, tile});
+  tiles_.join({into.state.max + q, into.state.sum + q}, tile, queries,
+              {work.factors.keep + q, work.factors.gain + q});
+}
+
+// The vectors of a piece: in storage, or unpacked when many queries read them.
+EncodedRuns UnitAttention::piece_runs(const Work& work, const Part& part, const KvPiece& piece, KvSide side,
+                                      RunList& runs) const {
+  runs.clear();
+  if (work.many && kernels(piece.form, side).unpacked != nullptr) {
+    runs.push(unpacked_run(work, part, piece, side));
+  } else {
+    collect(work, piece, side, runs);
+  }
+  return runs;
+}
+
+// Unpacks as much of the tile as the unit's last token sees together with the piece, so that a diagonal tile
+// is unpacked once for all its tokens.
+EncodedRun UnitAttention::unpacked_run(const Work& work, const Part& part, const KvPiece& piece,
+                                       KvSide side) const {
+  TileCache& cache = work.cache[static_cast<size_t>(side)];
+  const SideKernels& k = kernels(piece.form, side);
+  const auto run_at = [&](int64_t position, int64_t count) {
+    EncodedRun run{.planes = {}, .count = count};
+    std::byte* plane = cache.memory;
+    for (size_t p = 0; p < static_cast<size_t>(k.tile.planes()); ++p) {
+      run.planes[p] = plane + static_cast<size_t>(position - part.tile) * k.tile.record_bytes[p];
+      plane += (kTile * k.tile.record_bytes[p] + 63) / 64 * 64;
+    }
+    return run;
+  };
+  if (cache.piece.form != piece.form || piece.begin < cache.piece.begin || piece.end > cache.piece.end) {
+    cache.piece = piece;
+    const KvPieces seen_last = seen_of_tile(work, part, work.tokens - 1);
+    for (const KvPiece& last : seen_last.span()) {
+      if (last.form == piece.form && last.begin <= piece.begin && last.end > piece.end) {
+        cache.piece.end = last.end;
+      }
+    }
+    RunList stored;
+    collect(work, cache.piece, side, stored);
+    const VectorShape shape = source_.store(piece.form).side(side).shape();
+    int64_t position = cache.piece.begin;
+    for (const EncodedRun& run : EncodedRuns(stored)) {
+      k.codec->unpack(shape, run, run_at(position, run.count));
+      position += run.count;
+    }
+  }
+  return run_at(piece.begin, piece.end - piece.begin);
+}
+
+// The part's one piece, up to the end that its last token sees, as floats at their places in the tile; zeros
+// before it.
+float* UnitAttention::decoded_tile(const Work& work, const Part& part, KvSide side) const {
+  const KvPiece& piece = part.pieces.front();
+  const SideGeometry& geometry = source_.store(piece.form).side(side);
+  const int64_t width = padded(geometry.dim);
+  const int64_t end = seen_of_tile(work, part, part.end - 1).back().end;
+  auto* tile = reinterpret_cast<float*>(work.cache[static_cast<size_t>(side)].memory);
+  work.cache[static_cast<size_t>(side)].piece = {};
+  std::fill_n(tile, (piece.begin - part.tile) * width, 0.0F);
+  float* out = tile + (piece.begin - part.tile) * width;
+  RunList runs;
+  collect(work, {piece.begin, end, piece.form}, side, runs);
+  for (const EncodedRun& run : EncodedRuns(runs)) {
+    kernels(piece.form, side).codec->decode(geometry.shape(), run, out);
+    out += run.count * width;
+  }
+  return tile;
+}
+
+void UnitAttention::collect(const Work& work, const KvPiece& piece, KvSide side, RunList& runs) const {
+  const AttendStore& store = source_.store(piece.form);
+  store.layout->collect(work.unit->row->slots[static_cast<size_t>(piece.form)],
+                        {store.layer, work.unit->kv_head, side}, piece.begin, piece.end, runs);
+}
+
+// What to fetch into the cache while the piece is read: its counterpart some tiles later, if that is stored
+// in the same form.
+void UnitAttention::collect_next(const Work& work, const Part& part, const KvPiece& piece, KvSide side,
+                                 RunList& runs) const {
+  runs.clear();
+  if (work.many) return;
+  const int64_t tile = part.tile + kAhead;
+  for (const KvPiece& ahead : work.seen[static_cast<size_t>(part.begin)].span()) {
+    const int64_t begin = std::max(ahead.begin, tile);
+    const int64_t end = std::min(ahead.end, tile + kTile);
+    if (ahead.form == piece.form && begin < end) {
+      collect(work, {begin, end, ahead.form}, side, runs);
+      return;
+    }
+  }
 }
 
 }  // namespace kvern::state

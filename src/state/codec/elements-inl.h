@@ -9,6 +9,8 @@
 
 #include "hwy/highway.h"
 
+#include <cstring>
+
 #include "compute/kernels/half-inl.h"
 #include "compute/kernels/lanes-inl.h"
 #include "compute/kernels/sums-inl.h"
@@ -46,38 +48,49 @@ struct BF16 {
 
 template <typename Element>
 struct ElementCodec {
+  static constexpr CodecKernels kernels() {
+    return {&encode, &decode, &query_bytes, &prepare, &scores, &accumulate, nullptr};
+  }
+
   static void encode(const EncodeTask& task, const EncodedRun& to) {
-    const int64_t record = padded(task.dim) * Element::kBytes;
+    const int64_t dim = task.shape.dim;
+    const int64_t record = padded(dim) * Element::kBytes;
     for (int64_t i = 0; i < to.count; ++i) {
       const float* from = task.from + i * task.stride;
       std::byte* out = to.planes[0] + i * record;
       int64_t d = 0;
-      for (; d + kLanes <= task.dim; d += kLanes)
-        Element::store(lanes::load(from + d), out + d * Element::kBytes);
-      if (d < task.dim) {
-        Element::store(lanes::load_partial(from + d, static_cast<size_t>(task.dim - d)),
+      for (; d + kLanes <= dim; d += kLanes) Element::store(lanes::load(from + d), out + d * Element::kBytes);
+      if (d < dim) {
+        Element::store(lanes::load_partial(from + d, static_cast<size_t>(dim - d)),
                        out + d * Element::kBytes);
       }
     }
   }
 
-  static void decode(const EncodedRun& from, int64_t dim, float* out) {
-    const int64_t elements = from.count * padded(dim);
+  static void decode(const VectorShape& shape, const EncodedRun& from, float* out) {
+    const int64_t elements = from.count * padded(shape.dim);
     for (int64_t i = 0; i < elements; i += kLanes) {
       lanes::store(Element::load(from.planes[0] + i * Element::kBytes), out + i);
     }
   }
 
-  static void scores(const ScoreTask& task, const EncodedRun& keys) {
-    int64_t q = 0;
-    if constexpr (lanes::kSumBatch >= 16) {
-      for (; q + 4 <= task.count; q += 4) score_rows<4>(task, q, keys);
-    }
-    for (; q + 2 <= task.count; q += 2) score_rows<2>(task, q, keys);
-    if (q < task.count) score_rows<1>(task, q, keys);
+  // Queries are taken as they are.
+  static size_t query_bytes(const VectorShape& shape) {
+    return static_cast<size_t>(padded(shape.dim)) * sizeof(float);
+  }
+  static void prepare(const PrepareTask& task) {
+    std::memcpy(task.to, task.from, static_cast<size_t>(task.count) * query_bytes(task.shape));
   }
 
-  static void accumulate(const AccumulateTask& task, const EncodedRun& values) {
+  static void scores(const ScoreTask& task, EncodedRuns keys) {
+    int64_t offset = 0;
+    for (size_t r = 0; r < keys.size(); ++r) {
+      score_run(task, keys[r], offset, r < task.next.size() ? task.next[r] : EncodedRun{});
+      offset += keys[r].count;
+    }
+  }
+
+  static void accumulate(const AccumulateTask& task, EncodedRuns values) {
     int64_t q = 0;
     if constexpr (lanes::kParts == 1) {
       for (; q + 4 <= task.count; q += 4) accumulate_rows<4>(task, q, values);
@@ -87,21 +100,37 @@ struct ElementCodec {
   }
 
  private:
-  // kRows queries from q on, with kSumBatch / kRows keys at a time.
+  static void score_run(const ScoreTask& task, const EncodedRun& keys, int64_t offset,
+                        const EncodedRun& next) {
+    int64_t q = 0;
+    if constexpr (lanes::kSumBatch >= 16) {
+      for (; q + 4 <= task.count; q += 4) score_rows<4>(task, {q, offset}, keys, next);
+    }
+    for (; q + 2 <= task.count; q += 2) score_rows<2>(task, {q, offset}, keys, next);
+    if (q < task.count) score_rows<1>(task, {q, offset}, keys, next);
+  }
+
+  struct ScorePlace {
+    int64_t query;
+    int64_t key;
+  };
+
+  // kRows queries, with kSumBatch / kRows keys at a time.
   template <int kRows>
-  static HWY_INLINE void score_rows(const ScoreTask& task, int64_t q, const EncodedRun& keys) {
+  static HWY_INLINE void score_rows(const ScoreTask& task, const ScorePlace& to, const EncodedRun& keys,
+                                    const EncodedRun& next) {
     constexpr int kKeys = lanes::kSumBatch / kRows;
-    const int64_t width = padded(task.dim);
+    const int64_t width = padded(task.shape.dim);
     const int64_t record = width * Element::kBytes;
-    const float* queries = task.queries + q * width;
-    float* scores = task.scores + q * task.score_stride;
+    const float* queries = reinterpret_cast<const float*>(task.queries) + to.query * width;
+    float* scores = task.scores + to.query * task.score_stride + to.key;
     int64_t i = 0;
     for (; i + kKeys <= keys.count; i += kKeys) {
       F32x16 sums[kRows * kKeys];
 #pragma GCC unroll 16
       for (F32x16& sum : sums) sum = lanes::zero();
       const std::byte* key = keys.planes[0] + i * record;
-      fetch(task.next == nullptr ? nullptr : task.next + i * record, kKeys * record);
+      if (i < next.count) fetch(next.planes[0] + i * record, kKeys * record);
       for (int64_t d = 0; d < width; d += kLanes) {
         F32x16 k[kKeys];
 #pragma GCC unroll 16
@@ -130,9 +159,9 @@ struct ElementCodec {
 
   // kRows queries from q on, all dimensions.
   template <int kRows>
-  static HWY_INLINE void accumulate_rows(const AccumulateTask& task, int64_t q, const EncodedRun& values) {
+  static HWY_INLINE void accumulate_rows(const AccumulateTask& task, int64_t q, EncodedRuns values) {
     constexpr int kWide = lanes::kParts == 1 ? 4 : 2;
-    const int64_t width = padded(task.dim);
+    const int64_t width = padded(task.shape.dim);
     int64_t d = 0;
     for (; d + kWide * kLanes <= width; d += kWide * kLanes)
       accumulate_tile<kRows, kWide>(task, q, d, values);
@@ -142,8 +171,8 @@ struct ElementCodec {
   // kRows queries from q on, kWide groups of 16 dimensions from d on.
   template <int kRows, int kWide>
   static HWY_INLINE void accumulate_tile(const AccumulateTask& task, int64_t q, int64_t d,
-                                         const EncodedRun& values) {
-    const int64_t width = padded(task.dim);
+                                         EncodedRuns values) {
+    const int64_t width = padded(task.shape.dim);
     const int64_t record = width * Element::kBytes;
     float* out = task.sums + q * width + d;
     F32x16 sums[kRows * kWide];
@@ -152,20 +181,26 @@ struct ElementCodec {
 #pragma GCC unroll 16
       for (int w = 0; w < kWide; ++w) sums[r * kWide + w] = lanes::load(out + r * width + w * kLanes);
     }
-    const std::byte* value = values.planes[0] + d * Element::kBytes;
     const float* weights = task.weights + q * task.weight_stride;
-    for (int64_t i = 0; i < values.count; ++i) {
-      fetch(task.next == nullptr ? nullptr : task.next + i * record + d * Element::kBytes,
-            kWide * kLanes * Element::kBytes);
-      F32x16 v[kWide];
+    for (size_t run = 0; run < values.size(); ++run) {
+      const std::byte* value = values[run].planes[0] + d * Element::kBytes;
+      const EncodedRun next = run < task.next.size() ? task.next[run] : EncodedRun{};
+      for (int64_t i = 0; i < values[run].count; ++i) {
+        if (i < next.count) {
+          fetch(next.planes[0] + i * record + d * Element::kBytes, kWide * kLanes * Element::kBytes);
+        }
+        F32x16 v[kWide];
 #pragma GCC unroll 16
-      for (int w = 0; w < kWide; ++w) v[w] = Element::load(value + i * record + w * kLanes * Element::kBytes);
+        for (int w = 0; w < kWide; ++w)
+          v[w] = Element::load(value + i * record + w * kLanes * Element::kBytes);
 #pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) {
-        const F32x16 weight = lanes::set(weights[r * task.weight_stride + i]);
+        for (int r = 0; r < kRows; ++r) {
+          const F32x16 weight = lanes::set(weights[r * task.weight_stride + i]);
 #pragma GCC unroll 16
-        for (int w = 0; w < kWide; ++w) sums[r * kWide + w] = lanes::fma(weight, v[w], sums[r * kWide + w]);
+          for (int w = 0; w < kWide; ++w) sums[r * kWide + w] = lanes::fma(weight, v[w], sums[r * kWide + w]);
+        }
       }
+      weights += values[run].count;
     }
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
@@ -176,7 +211,6 @@ struct ElementCodec {
 
   // Into L2: fetching as much into L1 runs out of its miss buffers and was measured a third slower.
   static HWY_INLINE void fetch(const std::byte* p, int64_t bytes) {
-    if (p == nullptr) return;
     for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
   }
 };

@@ -1,39 +1,42 @@
 #include "state/codec/registry.h"
 
+#include <algorithm>
 #include <array>
-#include <string>
 
-#include "base/check.h"
+#include "state/codec/affine/affine.h"
 #include "state/codec/bf16/bf16.h"
 #include "state/codec/f16/f16.h"
 #include "state/codec/f32/f32.h"
+#include "state/codec/fp8/fp8.h"
+#include "state/codec/turbo/turbo.h"
 
 namespace kvern::state {
 namespace {
 
-// A new codec is one line here.
-constexpr std::array<const Codec*, 3> kCodecs = {&kF32Codec, &kF16Codec, &kBF16Codec};
+using CodecList = std::array<const Codec*, 31>;
+
+// A new codec is one line here, a family of them two.
+const CodecList& codecs() {
+  static const CodecList kCodecs = [] {
+    CodecList list = {&kF32Codec, &kF16Codec, &kBF16Codec, &kFp8Codec};
+    auto* at = list.data() + 4;
+    for (const auto family : {affine_codecs(), turbo_key_codecs(), turbo_value_codecs()}) {
+      for (const Codec& codec : family) *at++ = &codec;
+    }
+    return list;
+  }();
+  return kCodecs;
+}
 
 }  // namespace
 
-std::span<const Codec* const> all_codecs() { return kCodecs; }
+std::span<const Codec* const> all_codecs() { return codecs(); }
 
-const Codec& codec(CodecId id) {
-  for (const Codec* candidate : kCodecs) {
-    if (candidate->id == id) return *candidate;
+const Codec* find_codec(CodecKind kind, int bits, int64_t group) {
+  for (const Codec* candidate : codecs()) {
+    if (candidate->kind == kind && candidate->bits == bits && candidate->group == group) return candidate;
   }
-  KVERN_CHECK(false);
-  return *kCodecs[0];
-}
-
-Result<CodecId> parse_codec(std::string_view name) {
-  std::string names;
-  for (const Codec* candidate : kCodecs) {
-    if (candidate->name == name) return candidate->id;
-    names += (names.empty() ? "" : ", ") + std::string(candidate->name);
-  }
-  return fail(ErrorCode::kInvalidArgument, "no such type of the KV cache; choose one of: " + names,
-              std::string(name));
+  return nullptr;
 }
 
 }  // namespace kvern::state

@@ -1,17 +1,14 @@
-// All codecs, by id and by name.
+// All codecs.
 #pragma once
 
 #include <span>
-#include <string_view>
 
-#include "base/result.h"
 #include "state/codec/codec.h"
 
 namespace kvern::state {
 
 std::span<const Codec* const> all_codecs();
-const Codec& codec(CodecId id);
-/// By its name, for example "f16"; kInvalidArgument with the possible names otherwise.
-Result<CodecId> parse_codec(std::string_view name);
+/// Null when there is none such. `group` = 0 for codecs without groups.
+const Codec* find_codec(CodecKind kind, int bits = 0, int64_t group = 0);
 
 }  // namespace kvern::state

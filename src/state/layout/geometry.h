@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "state/codec/codec.h"
+#include "state/codec/rotation.h"
 
 namespace kvern::state {
 
@@ -15,16 +16,21 @@ enum class KvSide : uint8_t { kKey, kValue };
 /// One layer's keys or values.
 struct SideGeometry {
   const Codec* codec = nullptr;
-  int64_t dim = 0;  ///< of one head
-  int planes = 0;
-  std::array<size_t, kMaxPlanes> record_bytes{};  ///< of one head and position
+  Rotation rotation = Rotation::kNone;
+  int64_t dim = 0;                                ///< of one head
+  std::array<size_t, kMaxPlanes> record_bytes{};  ///< of one head and position, in each plane of the codec
 
+  int planes() const { return codec->planes; }
+  VectorShape shape() const { return codec->shape(dim); }
   size_t bytes() const {
     size_t sum = 0;
-    for (int p = 0; p < planes; ++p) sum += record_bytes[static_cast<size_t>(p)];
+    for (int p = 0; p < planes(); ++p) sum += record_bytes[static_cast<size_t>(p)];
     return sum;
   }
 };
+
+/// `codec` takes `dim`.
+SideGeometry make_side_geometry(const Codec& codec, Rotation rotation, int64_t dim);
 
 struct LayerGeometry {
   int64_t kv_heads = 0;

@@ -4,109 +4,132 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "state/layout/ranges.h"
 
 namespace kvern::state {
 namespace {
 
-size_t chunks_for(int64_t length) { return static_cast<size_t>((length + kSlabChunk - 1) / kSlabChunk); }
+size_t chunks_for(int64_t length) { return static_cast<size_t>(divide_up(length, kSlabChunk)); }
 
 }  // namespace
 
-SlabLayout::SlabLayout(const Geometry& geometry, MemoryAccount& account, bool poison)
-    : account_(account), poison_(poison) {
-  for (const LayerGeometry& layer : geometry.layers) {
-    auto& sides = layers_.emplace_back();
-    kv_heads_.push_back(layer.kv_heads);
-    for (const KvSide side : {KvSide::kKey, KvSide::kValue}) {
-      const SideGeometry& from = layer.side(side);
-      SideOffsets& to = sides[static_cast<size_t>(side)];
-      to.planes = from.planes;
-      for (size_t p = 0; p < static_cast<size_t>(from.planes); ++p) {
-        to.plane[p] = {chunk_bytes_, from.record_bytes[p]};
-        chunk_bytes_ += static_cast<size_t>(layer.kv_heads) * kSlabChunk * from.record_bytes[p];
-      }
-    }
-  }
-}
-
-RowSlot SlabLayout::add_row() {
-  if (!free_.empty()) {
-    const RowSlot slot = free_.back();
-    free_.pop_back();
-    return slot;
-  }
-  rows_.emplace_back();
-  return static_cast<RowSlot>(rows_.size() - 1);
-}
+SlabLayout::SlabLayout(StoreSpec spec, MemoryAccount& account, bool poison)
+    : spec_(std::move(spec)), account_(account), poison_(poison), format_(spec_.geometry, kSlabChunk) {}
 
 void SlabLayout::remove_row(RowSlot slot) {
-  chunks(slot).clear();
-  free_.push_back(slot);
+  cut(slot, 0);
+  rows_.remove(slot);
 }
 
-Status SlabLayout::reserve(RowSlot slot, int64_t length) {
-  Chunks& row = chunks(slot);
-  const size_t before = row.size();
-  while (row.size() < chunks_for(length)) {
-    auto chunk = account_.allocate(chunk_bytes_);
+// Whether a chunk has a position that is held.
+bool SlabLayout::needed(size_t chunk, const Held& held) const {
+  const int64_t begin = static_cast<int64_t>(chunk) * kSlabChunk;
+  return holds_any(spec_, held, begin, begin + kSlabChunk);
+}
+
+// Takes the chunks that `held` needs and the row lacks, or none.
+Status SlabLayout::fill(Row& row, const Held& held) {
+  const size_t before = row.chunks.size();
+  const size_t count = chunks_for(held.length);
+  if (before < count) row.chunks.resize(count);
+  // The last one that the row has may have held nothing.
+  const size_t first = before == 0 ? 0 : before - 1;
+  std::vector<size_t> taken;
+  taken.reserve(count - std::min(first, count));
+  for (size_t i = first; i < count; ++i) {
+    if (row.chunks[i].data() != nullptr || !needed(i, held)) continue;
+    auto chunk = account_.allocate(format_.bytes());
     if (!chunk) {
-      row.resize(before);
+      for (const size_t t : taken) row.chunks[t] = {};
+      row.chunks.resize(before);
       return std::unexpected(std::move(chunk).error());
     }
     if (poison_) std::memset(chunk->data(), 0xff, chunk->size());
-    row.push_back(*std::move(chunk));
+    row.chunks[i] = *std::move(chunk);
+    taken.push_back(i);
+  }
+  live_chunks_ += taken.size();
+  row.held = held;
+  return Ok{};
+}
+
+Status SlabLayout::extend(RowSlot slot, int64_t length) {
+  Row& row = rows_[slot];
+  KVERN_DCHECK(length >= row.held.length);
+  return fill(row, {row.held.tail_begin, length});
+}
+
+Status SlabLayout::assign(RowSlot slot, const Held& held) {
+  KVERN_DCHECK(rows_[slot].held.length == 0);
+  return fill(rows_[slot], held);
+}
+
+// Gives back the chunks with positions of [begin, end) that hold nothing any more.
+void SlabLayout::release_unneeded(Row& row, int64_t begin, int64_t end) {
+  const size_t last = std::min(row.chunks.size(), chunks_for(end));
+  for (auto i = static_cast<size_t>(begin / kSlabChunk); i < last; ++i) {
+    if (row.chunks[i].data() == nullptr || needed(i, row.held)) continue;
+    row.chunks[i] = {};
+    --live_chunks_;
+  }
+  row.chunks.resize(std::min(row.chunks.size(), chunks_for(row.held.length)));
+}
+
+void SlabLayout::cut(RowSlot slot, int64_t length) {
+  Row& row = rows_[slot];
+  const int64_t before = row.held.length;
+  row.held.length = length;
+  release_unneeded(row, length, before);
+  if (poison_) poison_unheld(row, length, before);
+}
+
+void SlabLayout::drop(RowSlot slot, int64_t tail_begin) {
+  Row& row = rows_[slot];
+  const int64_t before = std::max(row.held.tail_begin, spec_.head_end);
+  row.held.tail_begin = std::max(row.held.tail_begin, tail_begin);
+  if (tail_begin <= before) return;
+  release_unneeded(row, before, tail_begin);
+  if (poison_) poison_unheld(row, before, std::min(tail_begin, row.held.length));
+}
+
+Status SlabLayout::fork(RowSlot from, RowSlot to) {
+  KVERN_TRY_STATUS(fill(rows_[to], rows_[from].held));
+  const Row& source = rows_[from];
+  for (size_t i = 0; i < source.chunks.size(); ++i) {
+    if (source.chunks[i].data() == nullptr) continue;
+    std::memcpy(rows_[to].chunks[i].data(), source.chunks[i].data(), format_.bytes());
   }
   return Ok{};
 }
 
-void SlabLayout::shrink(RowSlot slot, int64_t length) {
-  Chunks& row = chunks(slot);
-  if (row.size() > chunks_for(length)) row.resize(chunks_for(length));
-  if (poison_) poison_from(slot, length);
-}
-
-Status SlabLayout::copy(RowSlot from, RowSlot to, int64_t length) {
-  KVERN_CHECK(from != to && chunks(to).empty());
-  KVERN_TRY_STATUS(reserve(to, length));
-  for (size_t i = 0; i < chunks_for(length); ++i) {
-    std::memcpy(chunks(to)[i].data(), chunks(from)[i].data(), chunk_bytes_);
+void SlabLayout::collect(RowSlot slot, const StreamId& stream, int64_t begin, int64_t end,
+                         RunList& out) const {
+  const MemoryAccount::Block* chunks = rows_[slot].chunks.data();
+  while (begin < end) {
+    const auto index = static_cast<uint64_t>(begin) / kSlabChunk;
+    const auto first = static_cast<int64_t>(static_cast<uint64_t>(begin) % kSlabChunk);
+    const int64_t count = std::min(end - begin, kSlabChunk - first);
+    KVERN_DCHECK(chunks[index].data() != nullptr);
+    out.push(format_.run(chunks[index].data(), stream, first, count));
+    begin += count;
   }
-  return Ok{};
 }
 
-EncodedRun SlabLayout::run(RowSlot slot, const StreamId& stream, int64_t begin, int64_t end) const {
-  const Chunks& row = rows_[static_cast<size_t>(slot)];
-  const auto chunk = static_cast<size_t>(begin / kSlabChunk);
-  KVERN_DCHECK(begin < end && chunks_for(end) <= row.size());
-  const int64_t first = begin % kSlabChunk;
-  const SideOffsets& side =
-      layers_[static_cast<size_t>(to_int(stream.layer))][static_cast<size_t>(stream.side)];
-  EncodedRun run;
-  run.count = std::min(end - begin, kSlabChunk - first);
-  const auto record = static_cast<size_t>(stream.kv_head * kSlabChunk + first);
-  for (size_t p = 0; p < static_cast<size_t>(side.planes); ++p) {
-    run.planes[p] = row[chunk].data() + side.plane[p].begin + record * side.plane[p].record_bytes;
-  }
-  return run;
+size_t SlabLayout::row_bytes(const Held& held) const {
+  size_t chunks = 0;
+  for (size_t i = 0; i < chunks_for(held.length); ++i) chunks += needed(i, held) ? 1 : 0;
+  return chunks * format_.bytes();
 }
 
-size_t SlabLayout::row_bytes(int64_t length) const { return chunks_for(length) * chunk_bytes_; }
-
-// Overwrites the positions from `length` on in the last chunk.
-void SlabLayout::poison_from(RowSlot slot, int64_t length) {
-  if (length % kSlabChunk == 0) return;
-  const int64_t end = (length / kSlabChunk + 1) * kSlabChunk;
-  for (size_t layer = 0; layer < layers_.size(); ++layer) {
-    for (const KvSide side : {KvSide::kKey, KvSide::kValue}) {
-      for (int64_t head = 0; head < kv_heads_[layer]; ++head) {
-        const EncodedRun unused = run(slot, {static_cast<LayerIndex>(layer), head, side}, length, end);
-        const SideOffsets& offsets = layers_[layer][static_cast<size_t>(side)];
-        for (size_t p = 0; p < static_cast<size_t>(offsets.planes); ++p) {
-          std::memset(unused.planes[p], 0xff,
-                      static_cast<size_t>(unused.count) * offsets.plane[p].record_bytes);
-        }
-      }
+// Overwrites positions [begin, end), none of which is held, where they lie in chunks that stay.
+void SlabLayout::poison_unheld(const Row& row, int64_t begin, int64_t end) const {
+  for (int64_t p = begin; p < end;) {
+    const int64_t stop = std::min(end, (p / kSlabChunk + 1) * kSlabChunk);
+    const auto index = static_cast<size_t>(p / kSlabChunk);
+    if (index < row.chunks.size() && row.chunks[index].data() != nullptr) {
+      format_.poison(row.chunks[index].data(), p % kSlabChunk, stop - p);
     }
+    p = stop;
   }
 }
 

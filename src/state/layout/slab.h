@@ -4,47 +4,48 @@
 #include <vector>
 
 #include "state/layout/layout.h"
+#include "state/layout/page_format.h"
+#include "state/layout/row_table.h"
 
 namespace kvern::state {
 
-/// Positions of one chunk of a slab. A chunk holds all layers, and within a layer for each head one stream of
-/// keys and one of values; growing adds a chunk and copies nothing.
+/// Positions of one chunk of a slab. Growing adds a chunk and copies nothing; chunks that hold only dropped
+/// positions are given back.
 inline constexpr int64_t kSlabChunk = 256;
 
 class SlabLayout final : public Layout {
  public:
-  SlabLayout(const Geometry& geometry, MemoryAccount& account, bool poison);
+  SlabLayout(StoreSpec spec, MemoryAccount& account, bool poison);
 
-  RowSlot add_row() override;
+  RowSlot add_row() override { return rows_.add({.tail_begin = spec_.origin, .length = 0}); }
   void remove_row(RowSlot slot) override;
-  Status reserve(RowSlot slot, int64_t length) override;
-  void shrink(RowSlot slot, int64_t length) override;
-  Status copy(RowSlot from, RowSlot to, int64_t length) override;
-  EncodedRun run(RowSlot slot, const StreamId& stream, int64_t begin, int64_t end) const override;
-  size_t row_bytes(int64_t length) const override;
+  Status extend(RowSlot slot, int64_t length) override;
+  Status assign(RowSlot slot, const Held& held) override;
+  void cut(RowSlot slot, int64_t length) override;
+  void drop(RowSlot slot, int64_t tail_begin) override;
+  Status fork(RowSlot from, RowSlot to) override;
+  Held held(RowSlot slot) const override { return rows_[slot].held; }
+  void collect(RowSlot slot, const StreamId& stream, int64_t begin, int64_t end, RunList& out) const override;
+  size_t row_bytes(const Held& held) const override;
+  LayoutUsage usage() const override { return {.live = live_chunks_ * format_.bytes()}; }
 
  private:
-  using Chunks = std::vector<MemoryAccount::Block>;
-  // Where a stream of head 0 lies inside a chunk; head h is h * kSlabChunk records further.
-  struct PlaneOffset {
-    size_t begin = 0;
-    size_t record_bytes = 0;
-  };
-  struct SideOffsets {
-    int planes = 0;
-    std::array<PlaneOffset, kMaxPlanes> plane{};
+  struct Row {
+    Held held;
+    std::vector<MemoryAccount::Block> chunks;  // by position / kSlabChunk; empty where nothing is held
   };
 
-  Chunks& chunks(RowSlot slot) { return rows_[static_cast<size_t>(slot)]; }
-  void poison_from(RowSlot slot, int64_t length);
+  bool needed(size_t chunk, const Held& held) const;
+  Status fill(Row& row, const Held& held);
+  void release_unneeded(Row& row, int64_t begin, int64_t end);
+  void poison_unheld(const Row& row, int64_t begin, int64_t end) const;
 
+  StoreSpec spec_;
   MemoryAccount& account_;
   bool poison_;
-  size_t chunk_bytes_ = 0;
-  std::vector<std::array<SideOffsets, 2>> layers_;  // [layer][side]
-  std::vector<int64_t> kv_heads_;                   // [layer]
-  std::vector<Chunks> rows_;
-  std::vector<RowSlot> free_;
+  PageFormat format_;
+  size_t live_chunks_ = 0;
+  RowTable<Row> rows_;
 };
 
 }  // namespace kvern::state

@@ -6,56 +6,12 @@
 #include <utility>
 
 #include "base/check.h"
-#include "state/codec/registry.h"
-#include "state/sequence/append.h"
+#include "state/sequence/plan_groups.h"
 
 namespace kvern::state {
 namespace {
 
-// Far beyond any model; keeps products of sizes inside 64 bits.
-constexpr int64_t kMaxLayers = 4096;
-constexpr int64_t kMaxHeads = 65536;
-constexpr int64_t kMaxDim = 65536;
-constexpr int64_t kMaxLength = int64_t{1} << 32;
-
-SideGeometry side_geometry(CodecId id, int64_t dim) {
-  SideGeometry side;
-  side.codec = &codec(id);
-  side.dim = dim;
-  side.planes = side.codec->planes;
-  for (int p = 0; p < side.planes; ++p)
-    side.record_bytes[static_cast<size_t>(p)] = side.codec->record_bytes(p, dim);
-  return side;
-}
-
-Geometry make_geometry(const KvSpec& spec, const KvOptions& options) {
-  Geometry geometry;
-  for (const KvLayerSpec& layer : spec.layers) {
-    geometry.layers.push_back({layer.kv_heads, side_geometry(options.k_codec, layer.k_dim),
-                               side_geometry(options.v_codec, layer.v_dim)});
-  }
-  return geometry;
-}
-
-Status check_spec(const KvSpec& spec) {
-  const auto within = [](int64_t value, int64_t most) { return value > 0 && value <= most; };
-  if (!within(std::ssize(spec.layers), kMaxLayers)) {
-    return fail(ErrorCode::kInvalidArgument, "the KV cache needs between 1 and 4096 layers");
-  }
-  for (size_t i = 0; i < spec.layers.size(); ++i) {
-    const KvLayerSpec& layer = spec.layers[i];
-    if (!within(layer.kv_heads, kMaxHeads) || !within(layer.k_dim, kMaxDim) ||
-        !within(layer.v_dim, kMaxDim)) {
-      return fail(ErrorCode::kInvalidArgument, "heads and head sizes must be positive and at most 65536",
-                  "KV layer " + std::to_string(i));
-    }
-  }
-  return Ok{};
-}
-
-std::unexpected<Error> no_such_row(RowId row) {
-  return fail(ErrorCode::kNotFound, "the KV cache has no such row", "row " + std::to_string(to_int(row)));
-}
+std::string name_of(RowId row) { return "row " + std::to_string(to_int(row)); }
 
 }  // namespace
 
@@ -70,36 +26,52 @@ Step::~Step() {
 }
 
 Result<std::unique_ptr<KvCache>> KvCache::create(const KvSpec& spec, const KvOptions& options) {
-  KVERN_TRY_STATUS(check_spec(spec));
-  return std::unique_ptr<KvCache>(new KvCache(spec, options));
+  KVERN_TRY(std::vector<KvGroup::Config> groups, plan_groups(spec, options));
+  return std::unique_ptr<KvCache>(new KvCache(spec, options, std::move(groups)));
 }
 
-KvCache::KvCache(KvSpec spec, const KvOptions& options)
+KvCache::KvCache(KvSpec spec, KvOptions options, std::vector<KvGroup::Config> groups)
     : spec_(std::move(spec)),
-      options_(options),
-      geometry_(make_geometry(spec_, options)),
-      memory_(options.budget_bytes),
-      layout_(make_layout({.kind = options.layout, .poison = options.poison}, geometry_, memory_)) {}
+      options_(std::move(options)),
+      memory_(options_.budget_bytes),
+      places_(spec_.layers.size()) {
+  for (KvGroup::Config& config : groups) {
+    for (size_t i = 0; i < config.layers.size(); ++i) {
+      places_[static_cast<size_t>(config.layers[i])] = {groups_.size(), static_cast<LayerIndex>(i)};
+    }
+    groups_.push_back(std::make_unique<KvGroup>(std::move(config), options_, memory_));
+  }
+}
 
 KvCache::~KvCache() { KVERN_CHECK(!step_open_); }
 
 Result<const KvCache::Row*> KvCache::find(RowId row) const {
   const auto it = rows_.find(to_int(row));
-  if (it == rows_.end()) return no_such_row(row);
+  if (it == rows_.end()) return fail(ErrorCode::kNotFound, "the KV cache has no such row", name_of(row));
   return &it->second;
+}
+
+std::vector<GroupSlots> KvCache::add_slots() {
+  std::vector<GroupSlots> slots;
+  for (const auto& group : groups_) slots.push_back(group->add_row());
+  return slots;
+}
+
+void KvCache::remove_slots(const std::vector<GroupSlots>& slots) {
+  for (size_t g = 0; g < groups_.size(); ++g) groups_[g]->remove_row(slots[g]);
 }
 
 RowId KvCache::add_row() {
   KVERN_CHECK(!step_open_);
   const uint64_t id = next_row_++;
-  rows_.emplace(id, Row{.slot = layout_->add_row(), .length = 0});
+  rows_.emplace(id, Row{.slots = add_slots(), .length = 0});
   return static_cast<RowId>(id);
 }
 
 Status KvCache::remove_row(RowId row) {
   KVERN_CHECK(!step_open_);
   KVERN_TRY(const Row* found, find(row));
-  layout_->remove_row(found->slot);
+  remove_slots(found->slots);
   rows_.erase(to_int(row));
   return Ok{};
 }
@@ -109,80 +81,123 @@ Result<int64_t> KvCache::length(RowId row) const {
   return found->length;
 }
 
+Result<int64_t> KvCache::minimum_reusable_position(RowId row) const {
+  KVERN_TRY(const Row* found, find(row));
+  int64_t minimum = 0;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    minimum = std::max(minimum, groups_[g]->minimum_length(found->slots[g], found->length));
+  }
+  return minimum;
+}
+
 Status KvCache::truncate(RowId row, int64_t length) {
   KVERN_CHECK(!step_open_);
   KVERN_TRY(const Row* found, find(row));
-  if (length < 0 || length > found->length) {
-    return fail(
-        ErrorCode::kInvalidArgument,
-        "cannot cut a row of " + std::to_string(found->length) + " tokens to " + std::to_string(length),
-        "row " + std::to_string(to_int(row)));
+  const std::string what =
+      "cannot cut a row of " + std::to_string(found->length) + " tokens to " + std::to_string(length);
+  if (length < 0 || length > found->length) return fail(ErrorCode::kInvalidArgument, what, name_of(row));
+  KVERN_TRY(const int64_t minimum, minimum_reusable_position(row));
+  if (length < minimum) {
+    return fail(ErrorCode::kInvalidArgument,
+                what + ": what the tokens before " + std::to_string(minimum) +
+                    " saw is not kept any more; cut to " + std::to_string(minimum) +
+                    " or more, or begin a new row",
+                name_of(row));
   }
+  for (size_t g = 0; g < groups_.size(); ++g) groups_[g]->cut(found->slots[g], found->length, length);
   rows_.at(to_int(row)).length = length;
-  layout_->shrink(found->slot, length);
   return Ok{};
 }
 
 Result<RowId> KvCache::fork(RowId row) {
-  KVERN_TRY(const Row* found, find(row));
-  const RowSlot from = found->slot;
-  const int64_t length = found->length;
-  const RowId twin = add_row();
-  Row& to = rows_.at(to_int(twin));
-  if (auto copied = layout_->copy(from, to.slot, length); !copied) {
-    layout_->remove_row(to.slot);
-    rows_.erase(to_int(twin));
-    return std::unexpected(std::move(copied).error());
+  KVERN_CHECK(!step_open_);
+  KVERN_TRY(const Row* source, find(row));
+  Row copy{.slots = add_slots(), .length = source->length};
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    auto forked = groups_[g]->fork(source->slots[g], copy.slots[g]);
+    if (forked) continue;
+    remove_slots(copy.slots);
+    return std::unexpected(std::move(forked).error());
   }
-  to.length = length;
-  return twin;
+  const uint64_t id = next_row_++;
+  rows_.emplace(id, std::move(copy));
+  return static_cast<RowId>(id);
 }
 
-// The step's books, with nothing reserved yet.
+// Checks the request and makes the step's arrays; reserves nothing.
 Result<Step> KvCache::plan(std::span<const RowAppend> rows) const {
   Step step;
+  step.attend_rows_.resize(groups_.size());
   std::unordered_set<uint64_t> seen;
   for (const RowAppend& append : rows) {
     KVERN_TRY(const Row* row, find(append.row));
     if (!seen.insert(to_int(append.row)).second || append.tokens < 0 ||
-        append.tokens > kMaxLength - row->length) {
-      return fail(ErrorCode::kInvalidArgument, "a step names each row once, with a possible number of tokens",
-                  "row " + std::to_string(to_int(append.row)));
+        append.tokens > kMaxRowLength - row->length) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "a step of the KV cache names each row once, with a possible number of tokens",
+                  name_of(append.row));
     }
     const int64_t offset = step.tokens();
     step.rows_.push_back({append.row, static_cast<Position>(row->length), append.tokens, offset});
-    step.attend_rows_.push_back({row->slot, row->length, append.tokens, offset});
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      step.attend_rows_[g].push_back({row->slots[g], row->length, append.tokens, offset});
+    }
     for (int64_t i = 0; i < append.tokens; ++i) step.positions_.push_back(row->length + i);
   }
   return step;
 }
 
+// In all groups, or in none.
+Status KvCache::open(const Row& row, const Growth& growth) {
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    auto opened = groups_[g]->open(row.slots[g], growth);
+    if (opened) continue;
+    for (size_t done = 0; done < g; ++done) groups_[done]->close(row.slots[done], growth, growth.first);
+    return opened;
+  }
+  return Ok{};
+}
+
 Result<Step> KvCache::begin(std::span<const RowAppend> rows) {
   KVERN_CHECK(!step_open_);
   KVERN_TRY(Step step, plan(rows));
-  for (size_t i = 0; i < step.attend_rows_.size(); ++i) {
-    const AttendRow& row = step.attend_rows_[i];
-    auto reserved = layout_->reserve(row.slot, row.first + row.tokens);
-    if (reserved) continue;
-    for (size_t j = 0; j < i; ++j) layout_->shrink(step.attend_rows_[j].slot, step.attend_rows_[j].first);
-    return std::unexpected(std::move(reserved).error());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows_.at(to_int(rows[i].row));
+    auto opened = open(row, {row.length, row.length + rows[i].tokens});
+    if (opened) continue;
+    for (size_t j = 0; j < i; ++j) {
+      const Row& done = rows_.at(to_int(rows[j].row));
+      const Growth growth{done.length, done.length + rows[j].tokens};
+      for (size_t g = 0; g < groups_.size(); ++g) groups_[g]->close(done.slots[g], growth, done.length);
+    }
+    return std::unexpected(std::move(opened).error());
   }
   step.cache_ = this;
   step_open_ = true;
   return step;
 }
 
-void KvCache::append(compute::Context& context, LayerIndex layer, const Step& step, const AppendArgs& args) {
+AttendSource KvCache::source(LayerIndex layer, const Step& step) const {
   KVERN_CHECK(step.cache_ == this);
-  const auto& geometry = geometry_.layers.at(static_cast<size_t>(to_int(layer)));
-  encode_step(context, {*layout_, geometry, layer, step.attend_rows_}, args);
+  const LayerPlace& place = places_.at(static_cast<size_t>(to_int(layer)));
+  const KvGroup& group = *groups_[place.group];
+  AttendSource source{.stores = {}, .view = group.view(), .rows = step.attend_rows_[place.group]};
+  for (const KvForm form : {KvForm::kEncoded, KvForm::kFull}) {
+    if (group.layout(form) == nullptr) continue;
+    source.stores[static_cast<size_t>(form)] = {
+        group.layout(form), &group.geometry(form).layers[static_cast<size_t>(to_int(place.local))],
+        place.local};
+  }
+  return source;
+}
+
+void KvCache::append(compute::Context& context, LayerIndex layer, const Step& step, const AppendArgs& args) {
+  encode_step(context, source(layer, step), args);
 }
 
 void KvCache::attend(compute::Context& context, LayerIndex layer, const Step& step,
                      const AttendArgs& args) const {
-  KVERN_CHECK(step.cache_ == this);
-  const auto& geometry = geometry_.layers.at(static_cast<size_t>(to_int(layer)));
-  state::attend(context, {*layout_, geometry, layer, step.attend_rows_}, args);
+  state::attend(context, source(layer, step), args);
 }
 
 // Keeps the first keep[i] new tokens of row i (an empty span: none) and gives back what is not needed.
@@ -193,8 +208,9 @@ void KvCache::close(Step& step, std::span<const int64_t> keep) {
     const int64_t kept = keep.empty() ? 0 : keep[i];
     KVERN_CHECK(kept >= 0 && kept <= row.tokens);
     Row& target = rows_.at(to_int(row.row));
+    const Growth growth{target.length, target.length + row.tokens};
     target.length += kept;
-    layout_->shrink(target.slot, target.length);
+    for (size_t g = 0; g < groups_.size(); ++g) groups_[g]->close(target.slots[g], growth, target.length);
   }
   step.cache_ = nullptr;
   step_open_ = false;
@@ -213,5 +229,36 @@ void KvCache::commit(Step step, std::span<const int64_t> keep) {
 }
 
 void KvCache::rollback(Step step) { close(step, {}); }
+
+size_t KvCache::bytes_per_token() const {
+  size_t sum = 0;
+  for (const auto& group : groups_) sum += group->geometry(KvForm::kEncoded).bytes_per_token();
+  return sum;
+}
+
+size_t KvCache::projected_bytes(int64_t tokens) const {
+  size_t sum = 0;
+  for (const auto& group : groups_) {
+    for (const KvForm form : {KvForm::kEncoded, KvForm::kFull}) {
+      if (group->layout(form) != nullptr)
+        sum += group->layout(form)->row_bytes(group->held_after(form, tokens));
+    }
+  }
+  return sum;
+}
+
+LayoutUsage KvCache::usage() const {
+  LayoutUsage sum;
+  for (const auto& group : groups_) {
+    for (const KvForm form : {KvForm::kEncoded, KvForm::kFull}) {
+      if (group->layout(form) == nullptr) continue;
+      const LayoutUsage usage = group->layout(form)->usage();
+      sum.live += usage.live;
+      sum.shared += usage.shared;
+      sum.slack += usage.slack;
+    }
+  }
+  return sum;
+}
 
 }  // namespace kvern::state

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -18,46 +19,21 @@
 #include "compute/context.h"
 #include "state/account/memory.h"
 #include "state/attend/attend.h"
-#include "state/codec/codec.h"
 #include "state/ids.h"
 #include "state/layout/layout.h"
+#include "state/sequence/append.h"
+#include "state/sequence/group.h"
+#include "state/sequence/kv_spec.h"
+#include "state/sequence/row_image.h"
 #include "state/sequence/step.h"
 
 namespace kvern::state {
-
-/// Sizes of one layer that owns keys and values. Head sizes need not be multiples of anything.
-struct KvLayerSpec {
-  int64_t kv_heads = 0;
-  int64_t k_dim = 0;
-  int64_t v_dim = 0;
-};
-
-struct KvSpec {
-  std::vector<KvLayerSpec> layers;
-};
-
-struct KvOptions {
-  CodecId k_codec = CodecId::kF16;
-  CodecId v_codec = CodecId::kF16;
-  LayoutKind layout = LayoutKind::kSlab;
-  size_t budget_bytes = 0;  ///< 0 = no limit
-  bool poison = false;      ///< LayoutOptions::poison
-};
-
-/// New keys and values of one layer for all tokens of a step; the keys are already rotated. Strides are
-/// floats from token to token, 0 = dense. Borrowed for the call.
-struct AppendArgs {
-  const float* k = nullptr;  ///< [tokens, kv_heads, k_dim]
-  const float* v = nullptr;  ///< [tokens, kv_heads, v_dim]
-  int64_t k_stride = 0;
-  int64_t v_stride = 0;
-};
 
 /// Owns rows. One thread. At most one step is open at a time, and rows must not be changed meanwhile
 /// (checked).
 class KvCache {
  public:
-  /// kInvalidArgument when a size is not positive or absurd.
+  /// kInvalidArgument says which layer, type or number is impossible and what is possible.
   static Result<std::unique_ptr<KvCache>> create(const KvSpec& spec, const KvOptions& options);
   KvCache(const KvCache&) = delete;
   KvCache& operator=(const KvCache&) = delete;
@@ -69,18 +45,41 @@ class KvCache {
   Status remove_row(RowId row);
   /// Committed tokens.
   Result<int64_t> length(RowId row) const;
-  /// Forgets all tokens from position `length` on; kInvalidArgument when the row is shorter.
+  /// How far back the row can be cut: 0, unless positions have left a window or precision was given up. It
+  /// never falls while the row only grows.
+  Result<int64_t> minimum_reusable_position(RowId row) const;
+  /// Forgets all tokens from position `length` on; kInvalidArgument when the row is shorter, or below
+  /// its minimum_reusable_position. An error changes nothing.
   Status truncate(RowId row, int64_t length);
   /// A new row with the same contents; they never influence each other. kExhausted changes nothing.
   Result<RowId> fork(RowId row);
+
+  /// Removes all rows but these. kNotFound changes nothing.
+  Status filter(std::span<const RowId> keep);
+  /// Moves all rows of another cache of the same identity() here: their new ids, in the order of their old
+  /// ones. kInvalidArgument, kExhausted: both caches are as they were.
+  Result<std::vector<RowId>> merge(KvCache& from);
+
+  /// The row outside of the cache, in the fewest bytes; it pins nothing of the cache.
+  Result<RowImage> extract(RowId row) const;
+  /// extract, then remove_row.
+  Result<RowImage> evict(RowId row);
+  /// A new row with the contents of an image, whatever layout it came from. kInvalidArgument when it belongs
+  /// to a cache of another identity(), kCorrupt when it contradicts itself, kExhausted.
+  Result<RowId> adopt(const RowImage& image);
+  /// Everything that decides what the bytes of a row mean: sizes, windows, types and precision rule of all
+  /// layers, as text. Layout, page and slack are not part of it.
+  std::string identity() const;
 
   /// Reserves storage for the new tokens in all layers, or changes nothing: kExhausted (retryable) when
   /// memory is short, kNotFound, kInvalidArgument (a row twice, a negative number).
   Result<Step> begin(std::span<const RowAppend> rows);
   /// Encodes keys and values of one layer. Once for each layer, before attend on that layer.
   void append(compute::Context& context, LayerIndex layer, const Step& step, const AppendArgs& args);
-  /// Causal attention of the step's queries: a token at position p sees positions 0..p of its row, in encoded
-  /// form, its own included. Any number of times after append. Numerics: state/attend/attend.h.
+  /// Attention of the step's queries: a token at position p sees what the layer's window and the precision
+  /// rule say of positions 0..p of its row, in stored form, its own included. Any number of times after
+  /// append, also with the queries of another layer or model that shares this layer's keys and values.
+  /// Numerics: state/attend/attend.h.
   void attend(compute::Context& context, LayerIndex layer, const Step& step, const AttendArgs& args) const;
   /// Makes the step's tokens part of their rows.
   void commit(Step step);
@@ -91,31 +90,44 @@ class KvCache {
 
   const KvSpec& spec() const { return spec_; }
   const KvOptions& options() const { return options_; }
-  /// Encoded bytes of one token in all layers.
-  size_t bytes_per_token() const { return geometry_.bytes_per_token(); }
-  /// Bytes that a row of so many tokens holds between steps (storage is taken in chunks).
-  size_t projected_bytes(int64_t tokens) const { return layout_->row_bytes(tokens); }
-  /// Bytes of all rows; between steps the sum of projected_bytes of their lengths, and always what was
-  /// allocated.
-  size_t live_bytes() const { return memory_.live_bytes(); }
+  /// Bytes of one token in all layers, encoded.
+  size_t bytes_per_token() const;
+  /// Bytes that a row of so many tokens holds between steps, if it has only grown and shares nothing.
+  size_t projected_bytes(int64_t tokens) const;
+  /// Bytes of all rows: live storage (shared once), what sharing saves, and storage that waits for rows.
+  /// live + slack is what was allocated.
+  LayoutUsage usage() const;
+  size_t live_bytes() const { return usage().live; }
+  /// Bytes taken from the system, as the allocator counts them.
+  size_t allocated_bytes() const { return memory_.live_bytes(); }
 
  private:
   friend class Step;
   struct Row {
-    RowSlot slot{};
+    std::vector<GroupSlots> slots;  // by group
     int64_t length = 0;
   };
+  struct LayerPlace {
+    size_t group = 0;
+    LayerIndex local{};
+  };
 
-  KvCache(KvSpec spec, const KvOptions& options);
+  KvCache(KvSpec spec, KvOptions options, std::vector<KvGroup::Config> groups);
   Result<const Row*> find(RowId row) const;
   Result<Step> plan(std::span<const RowAppend> rows) const;
+  Status open(const Row& row, const Growth& growth);
   void close(Step& step, std::span<const int64_t> keep);
+  AttendSource source(LayerIndex layer, const Step& step) const;
+  std::vector<GroupSlots> add_slots();
+  void remove_slots(const std::vector<GroupSlots>& slots);
+  Status check_image(const RowImage& image) const;
+  Status adopt_store(const StoreImage& store, Layout& layout, const StoreSpec& spec, RowSlot slot);
 
   KvSpec spec_;
   KvOptions options_;
-  Geometry geometry_;
   MemoryAccount memory_;
-  std::unique_ptr<Layout> layout_;
+  std::vector<std::unique_ptr<KvGroup>> groups_;
+  std::vector<LayerPlace> places_;  // by layer
   std::unordered_map<uint64_t, Row> rows_;
   uint64_t next_row_ = 1;
   bool step_open_ = false;

@@ -48,7 +48,7 @@ class Step {
   Step() = default;
   KvCache* cache_ = nullptr;  // null once committed, rolled back or moved from
   std::vector<StepRow> rows_;
-  std::vector<AttendRow> attend_rows_;
+  std::vector<std::vector<AttendRow>> attend_rows_;  // [group][row]
   std::vector<int64_t> positions_;
 };
 

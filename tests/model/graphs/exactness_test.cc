@@ -19,7 +19,7 @@ namespace {
 
 using compute::CpuTarget;
 using compute::DType;
-using state::CodecId;
+using state::CodecKind;
 using test::ModelRunner;
 using test::RunnerCompute;
 using test::RunnerRow;
@@ -91,14 +91,14 @@ void expect_company_to_be_harmless(ModelRunner& runner, unsigned seed) {
   EXPECT_TRUE(same_bits(together, alone)) << "seed " << seed;
 }
 
-void expect_exact(Files& files, const std::string& path, CodecId codec) {
+void expect_exact(Files& files, const std::string& path, CodecKind codec) {
   ASSERT_OK_AND_ASSIGN(const auto runner, ModelRunner::open(files, path, {.codec = codec}));
   expect_one_result(*runner);
   for (unsigned seed = 1; seed <= 3; ++seed) expect_company_to_be_harmless(*runner, seed);
   EXPECT_EQ(runner->kv().live_bytes(), 0U);
 }
 
-class Bundled : public testing::TestWithParam<std::tuple<const char*, CodecId>> {};
+class Bundled : public testing::TestWithParam<std::tuple<const char*, CodecKind>> {};
 
 TEST_P(Bundled, logits_have_the_same_bits_however_the_work_is_cut) {
   const auto [path, codec] = GetParam();
@@ -109,7 +109,7 @@ TEST_P(Bundled, logits_have_the_same_bits_however_the_work_is_cut) {
 INSTANTIATE_TEST_SUITE_P(Models, Bundled,
                          testing::Combine(testing::Values("models/kvern-tiny-8m-q8_0.gguf",
                                                           "models/kvern-tiny-8m-hf"),
-                                          testing::Values(CodecId::kF32, CodecId::kF16, CodecId::kBF16)));
+                                          testing::Values(CodecKind::kF32, CodecKind::kF16, CodecKind::kBF16)));
 
 struct Synthetic {
   const char* preset;
@@ -122,7 +122,7 @@ TEST_P(SyntheticModels, logits_have_the_same_bits_however_the_work_is_cut) {
   const auto files = make_memory_files();
   const SynthOptions options{.preset = GetParam().preset, .type = GetParam().type, .path = "/model.gguf"};
   ASSERT_OK(write_synthetic_model(*files, options));
-  expect_exact(*files, options.path, CodecId::kF16);
+  expect_exact(*files, options.path, CodecKind::kF16);
 }
 
 // Each weight format, and each family once.
@@ -187,7 +187,7 @@ TEST_F(Controls, a_token_lost_at_the_border_of_a_chunk_is_seen) {
 }
 
 TEST_F(Controls, a_kv_type_that_rounds_more_is_seen) {
-  ASSERT_OK_AND_ASSIGN(const auto rounded, ModelRunner::open(*files_, "/a", {.codec = CodecId::kBF16}));
+  ASSERT_OK_AND_ASSIGN(const auto rounded, ModelRunner::open(*files_, "/a", {.codec = CodecKind::kBF16}));
   ASSERT_OK_AND_ASSIGN(const std::vector<float> logits, rounded->prompt(prompt_, how_));
   EXPECT_FALSE(same_bits(logits, reference_));
 }

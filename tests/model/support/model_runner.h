@@ -19,7 +19,7 @@
 namespace kvern::test {
 
 struct RunnerOptions {
-  state::CodecId codec = state::CodecId::kF32;
+  state::CodecKind codec = state::CodecKind::kF32;
   int64_t context_tokens = 0;
 };
 
@@ -45,7 +45,7 @@ class ModelRunner {
     KVERN_TRY(runner->model_, model::Model::open(files, path, options.context_tokens));
     KVERN_TRY(runner->kv_,
               state::KvCache::create(runner->model_->kv_spec(),
-                                     {.k_codec = options.codec, .v_codec = options.codec, .poison = true}));
+                                     {.types = {{.kind = options.codec}, {.kind = options.codec}}, .poison = true}));
     return runner;
   }
 

@@ -50,7 +50,10 @@ TEST(AttendPlan, CoversEverythingOnce) {
         for (const int threads : {1, 2, 16}) {
           SCOPED_TRACE(testing::Message()
                        << rows.size() << " rows, " << kv_heads << " x " << group << ", " << threads);
-          expect_complete(rows, kv_heads, plan_attention(rows, kv_heads, group, threads));
+          expect_complete(
+              rows, kv_heads,
+              plan_attention(
+                  {.rows = rows, .view = {}, .kv_heads = kv_heads, .group = group, .threads = threads}));
         }
       }
     }
@@ -59,14 +62,19 @@ TEST(AttendPlan, CoversEverythingOnce) {
 
 TEST(AttendPlan, DividesALongRowOnlyWhenThreadsWouldBeIdle) {
   const std::vector<AttendRow> row = {{.first = 8191, .tokens = 1}};
-  EXPECT_EQ(plan_attention(row, 8, 4, 2).partial_spans, 0) << "8 heads are enough for 2 threads";
-  EXPECT_GT(plan_attention(row, 1, 32, 8).tasks.size(), 8U) << "1 head is not enough for 8 threads";
-  EXPECT_EQ(plan_attention(row, 1, 32, 1).tasks.size(), 1U);
+  EXPECT_EQ(plan_attention({.rows = row, .view = {}, .kv_heads = 8, .group = 4, .threads = 2}).partial_spans,
+            0)
+      << "8 heads are enough for 2 threads";
+  EXPECT_GT(plan_attention({.rows = row, .view = {}, .kv_heads = 1, .group = 32, .threads = 8}).tasks.size(),
+            8U)
+      << "1 head is not enough for 8 threads";
+  EXPECT_EQ(plan_attention({.rows = row, .view = {}, .kv_heads = 1, .group = 32, .threads = 1}).tasks.size(),
+            1U);
 }
 
 TEST(AttendPlan, StartsTheLongestTasksFirst) {
   const std::vector<AttendRow> rows = {{.first = 10, .tokens = 1}, {.first = 5000, .tokens = 1}};
-  const AttendPlan plan = plan_attention(rows, 8, 4, 2);
+  const AttendPlan plan = plan_attention({.rows = rows, .view = {}, .kv_heads = 8, .group = 4, .threads = 2});
   EXPECT_EQ(plan.units[static_cast<size_t>(plan.tasks.front().unit)].row, &rows[1]);
 }
 

@@ -22,7 +22,7 @@ TEST(TileKernels, SoftmaxFollowsTheReferenceBitForBit) {
       const std::vector<float> before = scores;
       float max = 0.0F;
       float sum = 0.0F;
-      tile_kernels(target).softmax({scores.data(), &count, 1, 0.5F, {&max, &sum}});
+      tile_kernels(target).softmax({scores.data(), &count, 1, {.scale = 0.5F}, {&max, &sum}});
       float want_max = -INFINITY;
       for (int32_t i = 0; i < count; ++i)
         want_max = std::max(want_max, before[static_cast<size_t>(i)] * 0.5F);

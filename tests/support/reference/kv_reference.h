@@ -1,87 +1,151 @@
-// One row of a KV cache, obvious and slow: vectors kept as the codec rounds them, attention with the
-// arithmetic of docs/numerics.md in scalar code (exact), or in double precision without any order (close).
+// One row of a KV cache, obvious and slow: every vector is kept as it came, and each query looks at every
+// position of the row and asks whether and in which form it sees it. Attention with the arithmetic of
+// docs/numerics.md in scalar code (exact), or in double precision without any order (close).
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
+#include <utility>
 #include <vector>
 
-#include "state/codec/codec.h"
-#include "state/sequence/kv_cache.h"
-#include "support/reference/half_reference.h"
+#include "state/codec/kv_type.h"
+#include "state/sequence/kv_spec.h"
+#include "support/reference/codec_reference.h"
 #include "support/reference/lanes_reference.h"
 
 namespace kvern::reference {
 
-/// What the codec's stored form of x is worth.
-inline float rounded_by(state::CodecId codec, float x) {
-  switch (codec) {
-    case state::CodecId::kF32:
-      return x;
-    case state::CodecId::kF16:
-      return round_to(x, kHalf);
-    case state::CodecId::kBF16:
-      return round_to(x, kBfloat);
-  }
-  return std::numeric_limits<float>::quiet_NaN();
-}
+/// What attention does beside scaling.
+struct LogitRule {
+  float scale = 1.0F;
+  float softcap = 0.0F;
+  const float* sink_logit = nullptr;
+};
 
 /// The keys and values of one row in one layer.
 class KvReferenceRow {
  public:
-  KvReferenceRow(const state::KvLayerSpec& spec, const state::KvOptions& options)
-      : spec_(spec), options_(options) {}
+  KvReferenceRow(const state::KvLayerSpec& spec, const state::KvTypes& types,
+                 const state::KvPrecision& precision)
+      : spec_(spec), precision_(precision) {
+    const auto side = [&](const state::KvType& type, int64_t dim) {
+      const state::SideCodec resolved = *state::resolve(type, dim);
+      return Side{dim, resolved.codec, state::resolve(precision.full, dim)->codec, resolved.rotation, {}};
+    };
+    sides_[0] = side(types.k, spec.k_dim);
+    sides_[1] = side(types.v, spec.v_dim);
+    const auto is_float = [](const state::KvType& type) {
+      return type.kind == state::CodecKind::kF32 || type.kind == state::CodecKind::kF16 ||
+             type.kind == state::CodecKind::kBF16;
+    };
+    mixed_ = precision.mixed() && !(is_float(types.k) && is_float(types.v));
+  }
 
-  int64_t length() const { return static_cast<int64_t>(keys_.size()); }
+  int64_t length() const { return static_cast<int64_t>(sides_[0].vectors.size()); }
   void truncate(int64_t length) {
-    keys_.resize(static_cast<size_t>(length));
-    values_.resize(static_cast<size_t>(length));
+    for (Side& side : sides_) side.vectors.resize(static_cast<size_t>(length));
   }
 
   /// One token: k [kv_heads, k_dim], v [kv_heads, v_dim].
   void append(const float* k, const float* v) {
-    keys_.emplace_back(k, k + spec_.kv_heads * spec_.k_dim);
-    values_.emplace_back(v, v + spec_.kv_heads * spec_.v_dim);
-    for (float& x : keys_.back()) x = rounded_by(options_.k_codec, x);
-    for (float& x : values_.back()) x = rounded_by(options_.v_codec, x);
+    const float* from[2] = {k, v};
+    for (size_t s = 0; s < 2; ++s) {
+      auto& heads = sides_[s].vectors.emplace_back();
+      for (int64_t h = 0; h < spec_.kv_heads; ++h) {
+        heads.push_back(stored(sides_[s], {from[s] + h * sides_[s].dim, static_cast<size_t>(sides_[s].dim)}));
+      }
+    }
   }
 
-  /// Attention of one query [k_dim] at `position` over positions 0..position, bit for bit: out [v_dim].
-  void attend(const float* q, int64_t kv_head, int64_t position, float scale, float* out) const {
+  bool sees(int64_t query, int64_t position) const {
+    return position <= query &&
+           (spec_.window == 0 || position > query - spec_.window || position < spec_.sinks);
+  }
+  bool sees_in_full(int64_t query, int64_t position) const {
+    return mixed_ && (query < precision_.quant_start || position < precision_.keep_first ||
+                      position > query - precision_.keep_last);
+  }
+
+  /// Attention of one query [k_dim] at `position`, bit for bit: out [v_dim].
+  void attend(const float* q, int64_t kv_head, int64_t position, const LogitRule& rule, float* out) const {
+    std::vector<float> query(q, q + spec_.k_dim);
+    rotate(sides_[0].rotation, query);
     State row(spec_.v_dim);
     for (int64_t span = 0; span <= position; span += 512) {
       State part(spec_.v_dim);
+      bool seen = false;
       for (int64_t tile = span; tile <= std::min(position, span + 511); tile += 64) {
-        part.join(tile_state(q, kv_head, tile, std::min(position, tile + 63), scale));
+        const std::vector<Piece> pieces = pieces_of(position, tile);
+        if (pieces.empty()) continue;
+        part.join(tile_state(query, kv_head, tile, pieces, rule));
+        seen = true;
       }
-      row.join(part);
+      if (seen) row.join(part);
+    }
+    if (rule.sink_logit != nullptr) {
+      State sink(spec_.v_dim);
+      sink.max = *rule.sink_logit;
+      sink.sum = 1.0F;
+      row.join(sink);
     }
     const float factor = 1.0F / row.sum;
     for (int64_t d = 0; d < spec_.v_dim; ++d) out[d] = row.values[static_cast<size_t>(d)] * factor;
+    unrotate(sides_[1].rotation, {out, static_cast<size_t>(spec_.v_dim)});
   }
 
-  /// The same in double precision.
-  void attend_double(const float* q, int64_t kv_head, int64_t position, double scale, double* out) const {
+  /// The same in double precision, over decoded vectors.
+  void attend_double(const float* q, int64_t kv_head, int64_t position, const LogitRule& rule,
+                     double* out) const {
+    std::vector<float> query(q, q + spec_.k_dim);
+    rotate(sides_[0].rotation, query);
     std::vector<double> weights;
-    double max = -std::numeric_limits<double>::infinity();
+    std::vector<std::vector<float>> values;
+    double max = rule.sink_logit != nullptr ? *rule.sink_logit : -std::numeric_limits<double>::infinity();
     for (int64_t p = 0; p <= position; ++p) {
+      if (!sees(position, p)) continue;
+      const std::vector<float> key = decoded(sides_[0], p, kv_head, sees_in_full(position, p));
+      values.push_back(decoded(sides_[1], p, kv_head, sees_in_full(position, p)));
       double dot = 0.0;
-      for (int64_t d = 0; d < spec_.k_dim; ++d) dot += static_cast<double>(q[d]) * key(p, kv_head)[d];
-      weights.push_back(dot * scale);
-      max = std::max(max, weights.back());
+      for (size_t d = 0; d < key.size(); ++d) dot += static_cast<double>(query[d]) * key[d];
+      double logit = dot * rule.scale;
+      if (rule.softcap != 0.0F) logit = rule.softcap * std::tanh(logit / rule.softcap);
+      weights.push_back(logit);
+      max = std::max(max, logit);
     }
-    double sum = 0.0;
+    double sum = rule.sink_logit != nullptr ? std::exp(*rule.sink_logit - max) : 0.0;
     for (double& w : weights) sum += w = std::exp(w - max);
-    for (int64_t d = 0; d < spec_.v_dim; ++d) {
-      out[d] = 0.0;
-      for (int64_t p = 0; p <= position; ++p)
-        out[d] += weights[static_cast<size_t>(p)] / sum * value(p, kv_head)[d];
+    std::vector<float> mixed(static_cast<size_t>(spec_.v_dim));
+    for (size_t d = 0; d < mixed.size(); ++d) {
+      double value = 0.0;
+      for (size_t i = 0; i < weights.size(); ++i) value += weights[i] / sum * values[i][d];
+      mixed[d] = static_cast<float>(value);
     }
+    unrotate(sides_[1].rotation, mixed);
+    std::copy(mixed.begin(), mixed.end(), out);
   }
 
  private:
+  // One head's vector in both forms.
+  struct Stored {
+    StoredVector encoded;
+    StoredVector full;
+  };
+  struct Side {
+    int64_t dim = 0;
+    const state::Codec* codec = nullptr;
+    const state::Codec* full = nullptr;
+    state::Rotation rotation = state::Rotation::kNone;
+    std::vector<std::vector<Stored>> vectors;  // [position][kv_head]
+  };
+  // Positions [begin, end) that a query sees, all in one form.
+  struct Piece {
+    int64_t begin;
+    int64_t end;
+    bool full;
+  };
   struct State {
     explicit State(int64_t dim) : values(static_cast<size_t>(dim), 0.0F) {}
     void join(const State& next) {
@@ -98,38 +162,76 @@ class KvReferenceRow {
     std::vector<float> values;
   };
 
-  const float* key(int64_t position, int64_t head) const {
-    return keys_[static_cast<size_t>(position)].data() + head * spec_.k_dim;
-  }
-  const float* value(int64_t position, int64_t head) const {
-    return values_[static_cast<size_t>(position)].data() + head * spec_.v_dim;
+  Stored stored(const Side& side, std::span<const float> x) const {
+    std::vector<float> vector(x.begin(), x.end());
+    rotate(side.rotation, vector);
+    Stored result;
+    if (mixed_) {
+      result.full = encode(*side.full, vector);
+      vector = decode(*side.full, result.full, side.dim);
+    }
+    result.encoded = encode(*side.codec, vector);
+    return result;
   }
 
-  // Positions [first, last] of one tile.
-  State tile_state(const float* q, int64_t kv_head, int64_t first, int64_t last, float scale) const {
+  const StoredVector& at(const Side& side, int64_t position, int64_t head, bool full) const {
+    const Stored& stored = side.vectors[static_cast<size_t>(position)][static_cast<size_t>(head)];
+    return full ? stored.full : stored.encoded;
+  }
+  std::vector<float> decoded(const Side& side, int64_t position, int64_t head, bool full) const {
+    return decode(full ? *side.full : *side.codec, at(side, position, head, full), side.dim);
+  }
+
+  std::vector<Piece> pieces_of(int64_t query, int64_t tile) const {
+    std::vector<Piece> pieces;
+    for (int64_t p = tile; p < tile + 64; ++p) {
+      if (!sees(query, p)) continue;
+      const bool full = sees_in_full(query, p);
+      if (!pieces.empty() && pieces.back().end == p && pieces.back().full == full) {
+        ++pieces.back().end;
+      } else {
+        pieces.push_back({p, p + 1, full});
+      }
+    }
+    return pieces;
+  }
+
+  static float capped(float score, const LogitRule& rule) {
+    const float s = score * rule.scale;
+    return rule.softcap == 0.0F ? s : rule.softcap * tanh_reference(s * (1.0F / rule.softcap));
+  }
+
+  State tile_state(std::span<const float> q, int64_t head, int64_t tile, const std::vector<Piece>& pieces,
+                   const LogitRule& rule) const {
     State state(spec_.v_dim);
-    const auto dim = static_cast<size_t>(spec_.k_dim);
-    std::vector<float> scores;
-    for (int64_t p = first; p <= last; ++p) {
-      scores.push_back(lanes_dot({q, dim}, {key(p, kv_head), dim}) * scale);
-      state.max = std::max(state.max, scores.back());
+    std::vector<std::vector<float>> weights;
+    for (const Piece& piece : pieces) {
+      auto& logits = weights.emplace_back();
+      for (int64_t p = piece.begin; p < piece.end; ++p) {
+        const state::Codec& codec = piece.full ? *sides_[0].full : *sides_[0].codec;
+        logits.push_back(capped(score(codec, q, at(sides_[0], p, head, piece.full)), rule));
+        state.max = std::max(state.max, logits.back());
+      }
     }
     std::array<float, 16> sums{};
-    for (size_t i = 0; i < scores.size(); ++i) {
-      const float weight = exp_weight(scores[i] - state.max);
-      sums[i % 16] += weight;
-      const float* v = value(first + static_cast<int64_t>(i), kv_head);
-      for (size_t d = 0; d < state.values.size(); ++d)
-        state.values[d] = std::fmaf(weight, v[d], state.values[d]);
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      std::vector<const StoredVector*> values;
+      for (int64_t p = pieces[i].begin; p < pieces[i].end; ++p) {
+        float& weight = weights[i][static_cast<size_t>(p - pieces[i].begin)];
+        weight = exp_weight(weight - state.max);
+        sums[static_cast<size_t>((p - tile) % 16)] += weight;
+        values.push_back(&at(sides_[1], p, head, pieces[i].full));
+      }
+      accumulate(pieces[i].full ? *sides_[1].full : *sides_[1].codec, weights[i], values, state.values);
     }
     state.sum = tree_sum(sums);
     return state;
   }
 
   state::KvLayerSpec spec_;
-  state::KvOptions options_;
-  std::vector<std::vector<float>> keys_;    // [position][kv_heads * k_dim]
-  std::vector<std::vector<float>> values_;  // [position][kv_heads * v_dim]
+  state::KvPrecision precision_;
+  bool mixed_ = false;
+  Side sides_[2];
 };
 
 }  // namespace kvern::reference

@@ -16,7 +16,7 @@ namespace HWY_NAMESPACE {
 
 using BF16 = elements::ElementCodec<elements::BF16>;
 const CodecKernels& bf16_kernels() {
-  static constexpr CodecKernels kKernels = {&BF16::encode, &BF16::decode, &BF16::scores, &BF16::accumulate};
+  static constexpr CodecKernels kKernels = BF16::kernels();
   return kKernels;
 }
 
@@ -30,12 +30,17 @@ namespace {
 
 constexpr auto kKernels = KVERN_TARGET_TABLE(bf16_kernels);
 
-size_t record_bytes(int, int64_t dim) { return 2 * static_cast<size_t>(padded(dim)); }
+bool takes(const Codec&, int64_t) { return true; }
+size_t record_bytes(const Codec&, int, int64_t dim) { return 2 * static_cast<size_t>(padded(dim)); }
 const CodecKernels& kernels(compute::CpuTarget target) { return kKernels[target](); }
 
 }  // namespace
 
-constinit const Codec kBF16Codec = {CodecId::kBF16, "bf16", 1, &record_bytes, &kernels};
+constinit const Codec kBF16Codec = {.kind = CodecKind::kBF16,
+                                    .name = "bf16",
+                                    .takes = &takes,
+                                    .record_bytes = &record_bytes,
+                                    .kernels = &kernels};
 
 }  // namespace kvern::state
 #endif  // HWY_ONCE

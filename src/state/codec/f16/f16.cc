@@ -17,7 +17,7 @@ namespace HWY_NAMESPACE {
 
 using F16 = elements::ElementCodec<elements::F16>;
 const CodecKernels& f16_kernels() {
-  static constexpr CodecKernels kKernels = {&F16::encode, &F16::decode, &F16::scores, &F16::accumulate};
+  static constexpr CodecKernels kKernels = F16::kernels();
   return kKernels;
 }
 
@@ -31,12 +31,17 @@ namespace {
 
 constexpr auto kKernels = KVERN_TARGET_TABLE(f16_kernels);
 
-size_t record_bytes(int, int64_t dim) { return 2 * static_cast<size_t>(padded(dim)); }
+bool takes(const Codec&, int64_t) { return true; }
+size_t record_bytes(const Codec&, int, int64_t dim) { return 2 * static_cast<size_t>(padded(dim)); }
 const CodecKernels& kernels(compute::CpuTarget target) { return kKernels[target](); }
 
 }  // namespace
 
-constinit const Codec kF16Codec = {CodecId::kF16, "f16", 1, &record_bytes, &kernels};
+constinit const Codec kF16Codec = {.kind = CodecKind::kF16,
+                                   .name = "f16",
+                                   .takes = &takes,
+                                   .record_bytes = &record_bytes,
+                                   .kernels = &kernels};
 
 }  // namespace kvern::state
 #endif  // HWY_ONCE

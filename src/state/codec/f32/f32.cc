@@ -16,7 +16,7 @@ namespace HWY_NAMESPACE {
 
 using F32 = elements::ElementCodec<elements::F32>;
 const CodecKernels& f32_kernels() {
-  static constexpr CodecKernels kKernels = {&F32::encode, &F32::decode, &F32::scores, &F32::accumulate};
+  static constexpr CodecKernels kKernels = F32::kernels();
   return kKernels;
 }
 
@@ -30,12 +30,17 @@ namespace {
 
 constexpr auto kKernels = KVERN_TARGET_TABLE(f32_kernels);
 
-size_t record_bytes(int, int64_t dim) { return 4 * static_cast<size_t>(padded(dim)); }
+bool takes(const Codec&, int64_t) { return true; }
+size_t record_bytes(const Codec&, int, int64_t dim) { return 4 * static_cast<size_t>(padded(dim)); }
 const CodecKernels& kernels(compute::CpuTarget target) { return kKernels[target](); }
 
 }  // namespace
 
-constinit const Codec kF32Codec = {CodecId::kF32, "f32", 1, &record_bytes, &kernels};
+constinit const Codec kF32Codec = {.kind = CodecKind::kF32,
+                                   .name = "f32",
+                                   .takes = &takes,
+                                   .record_bytes = &record_bytes,
+                                   .kernels = &kernels};
 
 }  // namespace kvern::state
 #endif  // HWY_ONCE

@@ -1,0 +1,21 @@
+// The kernels of affine codes of 4 bits.
+#include "compute/kernels/dispatch.h"
+#include "state/codec/affine/affine_kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "state/codec/affine/affine_q4.cc"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
+
+#include "state/codec/affine/affine_kernels-inl.h"
+
+#if HWY_ONCE
+namespace kvern::state::affine {
+
+const CodecKernels& q4_kernels(compute::CpuTarget target) {
+  static constexpr auto kKernels = KVERN_TARGET_TABLE(affine_kernels<4>);
+  return kKernels[target]();
+}
+
+}  // namespace kvern::state::affine
+#endif  // HWY_ONCE

@@ -1,0 +1,19 @@
+# Codecs of keys and values; paths relative to src/state.
+set(KVERN_STATE_CODEC_SOURCES
+  codec/affine/affine.cc
+  codec/affine/affine_q2.cc
+  codec/affine/affine_q3.cc
+  codec/affine/affine_q4.cc
+  codec/affine/affine_q5.cc
+  codec/affine/affine_q6.cc
+  codec/affine/affine_q8.cc
+  codec/bf16/bf16.cc
+  codec/f16/f16.cc
+  codec/f32/f32.cc
+  codec/fp8/fp8.cc
+  codec/integer/unpacked.cc
+  codec/kv_type.cc
+  codec/registry.cc
+  codec/rotation.cc
+  codec/turbo/turbo_key.cc
+  codec/turbo/turbo_value.cc)

@@ -1,0 +1,167 @@
+// Weighted sums of stored values in integer arithmetic (docs/kv-codecs.md), one piece of up to kTile vectors:
+// per query and group, weight * scale becomes integer factors with a common step, and
+//   sums[d] = fma(step, float(sum of factor * code[d]), sums[d] + sum of weight * bias)
+// Four positions of a dimension lie in one dword; up to four queries share each vector of codes.
+#if defined(KVERN_STATE_CODEC_INTEGER_SUMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KVERN_STATE_CODEC_INTEGER_SUMS_INL_H_
+#undef KVERN_STATE_CODEC_INTEGER_SUMS_INL_H_
+#else
+#define KVERN_STATE_CODEC_INTEGER_SUMS_INL_H_
+#endif
+
+#include "hwy/highway.h"
+
+#include "state/codec/integer/piece-inl.h"
+
+KVERN_BEFORE_INTEGER();
+namespace kvern::state {
+namespace HWY_NAMESPACE {
+namespace integer {
+
+/// The weights of kRows queries, zero up to a multiple of 16.
+template <int kRows>
+struct WeightRows {
+  alignas(64) float weights[kRows * kTile];
+
+  WeightRows(const AccumulateTask& task, int64_t q, int64_t count) {
+    const int64_t filled = (count + 15) / 16 * 16;
+    for (int r = 0; r < kRows; ++r) {
+      const float* from = task.weights + (q + r) * task.weight_stride;
+      std::memcpy(weights + r * kTile, from, static_cast<size_t>(count) * sizeof(float));
+      for (int64_t i = count; i < filled; ++i) weights[r * kTile + i] = 0.0F;
+    }
+  }
+};
+
+/// What one group of values needs of the weights of kRows queries.
+template <int kRows>
+struct GroupFactors {
+  alignas(64) std::byte factors[kRows * factor_bytes(kTile)];
+  float step[kRows];
+  float bias[kRows];
+
+  template <typename F>
+  HWY_INLINE void fill(const Piece<F>& piece, int64_t group, const WeightRows<kRows>& rows) {
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      F32x16 products[kTile / 16];
+      F32x16 sum = lanes::zero();
+      for (int64_t b = 0; b < piece.blocks(); ++b) {
+        const F32x16 weight = lanes::load(rows.weights + r * kTile + 16 * b);
+        products[b] = lanes::mul(weight, piece.scale(group, b));
+        sum = lanes::fma(weight, piece.bias(group, b), sum);
+      }
+      step[r] = to_factors(products, piece.blocks(), factors + r * factor_bytes(kTile), kTile, 0).step;
+      bias[r] = lanes::reduce_sum(sum);
+    }
+  }
+};
+
+/// Sums of one unit of dimensions over all values: two vectors of 16 for each of kRows queries.
+template <typename F, int kRows>
+HWY_INLINE void unit_dots(Records records, int64_t fours, int64_t number, const GroupFactors<kRows>& weights,
+                          Dot (&dots)[kRows][2]) {
+  FactorRow factors[kRows];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    factors[r] = factor_row(weights.factors + r * factor_bytes(kTile), kTile, 0);
+  }
+  for (int64_t i = 0; i < fours; ++i) {
+    I32x16 vectors[2];
+    F::value_vectors(records + 4 * i, number, vectors);
+    const Codes codes[2] = {expand(vectors[0]), expand(vectors[1])};
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const Factors f = load_factors(factors[r], i);
+      add_products(dots[r][0], codes[0], f);
+      add_products(dots[r][1], codes[1], f);
+    }
+  }
+}
+
+// The 32 sums of a unit in the order of dimensions.
+template <typename F>
+HWY_INLINE void in_order(const Dot (&dots)[2], F32x16 (&out)[2]) {
+  const F32x16 a = to_float(total(dots[0]));
+  const F32x16 b = to_float(total(dots[1]));
+  if constexpr (!F::kPairs) {
+    out[0] = a;
+    out[1] = b;
+  } else {
+    alignas(64) float ordered[kUnit];
+#pragma GCC unroll 4
+    for (int i = 0; i < kParts; ++i) {
+      hn::StoreInterleaved2(a.part[i], b.part[i], lanes::Tag(), ordered + 2 * i * kWidth);
+    }
+    out[0] = lanes::load(ordered);
+    out[1] = lanes::load(ordered + 16);
+  }
+}
+
+template <typename F, int kRows>
+HWY_INLINE void add_unit(Records records, int64_t fours, int64_t number, const GroupFactors<kRows>& weights,
+                         float* sums, int64_t stride) {
+  Dot dots[kRows][2];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    clear(dots[r][0]);
+    clear(dots[r][1]);
+  }
+  unit_dots<F, kRows>(records, fours, number, weights, dots);
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    F32x16 products[2];
+    in_order<F>(dots[r], products);
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      float* out = sums + r * stride + 16 * i;
+      const F32x16 biased = lanes::add(lanes::load(out), lanes::set(weights.bias[r]));
+      lanes::store(lanes::fma(lanes::set(weights.step[r]), products[i], biased), out);
+    }
+  }
+}
+
+template <typename F, int kRows>
+HWY_NOINLINE void sum_rows(const AccumulateTask& task, int64_t q, const Piece<F>& piece,
+                           NextRecords<F>& next) {
+  const WeightRows<kRows> rows(task, q, piece.count);
+  const int64_t fours = (piece.count + 3) / 4;
+  const int64_t units = task.shape.dim / kUnit;
+  const int64_t stride = padded(task.shape.dim);
+  for (int64_t g = 0; g < task.shape.dim / task.shape.group; ++g) {
+    GroupFactors<kRows> weights;
+    weights.fill(piece, g, rows);
+    const int64_t number = g * task.shape.group;
+    UnpackedGroup group;
+    if constexpr (!F::kDirect) group.template fill<F>(piece.codes, 4 * fours, number, task.shape.group);
+    for (int64_t u = 0; u < task.shape.group / kUnit; ++u) {
+      if (q == 0) next.fetch((kTile + units - 1) / units);
+      float* sums = task.sums + q * stride + number + u * kUnit;
+      if constexpr (F::kDirect) {
+        add_unit<F, kRows>(piece.codes, fours, number + u * kUnit, weights, sums, stride);
+      } else {
+        add_unit<BytesOf<F>, kRows>(group.codes, fours, u * kUnit, weights, sums, stride);
+      }
+    }
+  }
+}
+
+template <typename F>
+void accumulate(const AccumulateTask& task, EncodedRuns values) {
+  RunCursor cursor(values);
+  NextRecords<F> next(task.next, task.shape);
+  Piece<F> piece;
+  piece.fill(cursor, task.shape);
+  if (piece.count == 0) return;
+  int64_t q = 0;
+  for (; q + 4 <= task.count; q += 4) sum_rows<F, 4>(task, q, piece, next);
+  for (; q + 2 <= task.count; q += 2) sum_rows<F, 2>(task, q, piece, next);
+  if (q < task.count) sum_rows<F, 1>(task, q, piece, next);
+}
+
+}  // namespace integer
+}  // namespace HWY_NAMESPACE
+}  // namespace kvern::state
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard that toggles with each target

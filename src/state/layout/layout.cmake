@@ -1,0 +1,9 @@
+set(KVERN_STATE_LAYOUT_SOURCES
+    layout/geometry.cc
+    layout/layout.cc
+    layout/padded.cc
+    layout/page_format.cc
+    layout/page_pool.cc
+    layout/paged.cc
+    layout/ring.cc
+    layout/slab.cc)

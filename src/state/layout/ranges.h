@@ -1,0 +1,42 @@
+// Which positions a row holds, as ranges. For the layouts.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "state/layout/layout.h"
+
+namespace kvern::state {
+
+/// Positions [begin, end); begin <= end.
+struct PositionRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  int64_t size() const { return end - begin; }
+  bool overlaps(int64_t first, int64_t last) const { return std::max(begin, first) < std::min(end, last); }
+};
+
+/// The positions that are never dropped.
+inline PositionRange head_range(const StoreSpec& spec, const Held& held) {
+  return {spec.origin, std::max(spec.origin, std::min(spec.head_end, held.length))};
+}
+
+/// The positions behind the head.
+inline PositionRange tail_range(const StoreSpec& spec, const Held& held) {
+  const int64_t begin = std::max(spec.head_end, held.tail_begin);
+  return {begin, std::max(begin, held.length)};
+}
+
+inline bool holds_any(const StoreSpec& spec, const Held& held, int64_t first, int64_t last) {
+  return head_range(spec, held).overlaps(first, last) || tail_range(spec, held).overlaps(first, last);
+}
+
+inline int64_t held_positions(const StoreSpec& spec, const Held& held) {
+  return head_range(spec, held).size() + tail_range(spec, held).size();
+}
+
+constexpr int64_t divide_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
+constexpr int64_t round_up(int64_t value, int64_t to) { return divide_up(value, to) * to; }
+
+}  // namespace kvern::state
