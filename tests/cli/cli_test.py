@@ -4,6 +4,7 @@ import json
 import math
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -668,6 +669,14 @@ class Failures(Test):
                 self.assertIn(f"model{attempt}.gguf".encode(), err)
                 return
         self.fail("no step was ever hit")
+
+    def test_threads_that_the_system_does_not_give_are_an_error(self):
+        nobody = {"user": 65534} if os.geteuid() == 0 else {}  # root has no such limit
+        os.chmod(self.folder, 0o755)
+        model = self.file("m.gguf", pathlib.Path(MODEL).read_bytes())
+        limit = lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+        self.fails(generate("-p", "x", "-n", 1, "-t", 8, model=model, preexec_fn=limit, **nobody), 1, "threads: ", "8")
+        self.ok(generate("-p", "x", "-n", 1, "-t", 1, model=model, preexec_fn=limit, **nobody))
 
     def test_an_interrupt_ends_long_work_and_leaves_no_half_file(self):
         logits, synth = self.folder / "logits.npy", self.folder / "x.gguf"

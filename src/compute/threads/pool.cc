@@ -53,6 +53,13 @@ struct ThreadPool::Impl {
   const void* context = nullptr;
   std::vector<std::jthread> workers;
 
+  // Also where a worker could not be started: those before it wait for a job.
+  ~Impl() {
+    stopping.store(true, std::memory_order_release);
+    generation.fetch_add(1, std::memory_order_release);
+    generation.notify_all();
+  }
+
   void take_tasks(int thread) {
     for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) task(context, i, thread);
   }
@@ -89,11 +96,7 @@ ThreadPool::ThreadPool(int threads) : impl_(std::make_unique<Impl>()) {
   }
 }
 
-ThreadPool::~ThreadPool() {
-  impl_->stopping.store(true, std::memory_order_release);
-  impl_->generation.fetch_add(1, std::memory_order_release);
-  impl_->generation.notify_all();
-}
+ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::threads() const { return static_cast<int>(impl_->workers.size()) + 1; }
 

@@ -14,7 +14,7 @@ namespace kvern::compute {
 /// depend on which thread runs it.
 class ThreadPool {
  public:
-  /// `threads` >= 1 in all, the caller included.
+  /// `threads` >= 1 in all, the caller included. Throws std::system_error where the system gives no more.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
