@@ -61,34 +61,53 @@ HWY_INLINE __m512 chain(__m512 acc, const __m512i* sums, const UnitScales& w, fl
   return acc;
 }
 
+/// A raw code is a multiple of a power of two, and so is the sum of products.
+template <typename F>
+HWY_INLINE __m512i sum_of_raw(const __m512i sums[4], int unit) {
+  const __m512i sum = sum_dwords(sums);
+  return F::kRawShift[unit] == 0 ? sum : _mm512_srai_epi32(sum, F::kRawShift[unit]);
+}
+
 /// Sixteen rows times one token, the units of one step; `x` is the first one's activations. Returns their
 /// sums of products, without offset, in lanes: [unit][half if the format has two scales, else only 0].
 template <typename F>
 HWY_INLINE void step_sums(const uint8_t* block, size_t stride, int step, std::byte* x,
                           __m512i (&out)[F::kStepUnits][2]) {
   const __m512i zero = _mm512_setzero_si512();
-  __m512i sums[F::kStepUnits][2][4];
-#pragma GCC unroll 4
-  for (size_t j = 0; j < 4; ++j) {
-    UnitCodes codes[F::kStepUnits];
-    F::template codes<true>(block + j * stride, 4 * stride, step, codes);
-#pragma GCC unroll 4
-    for (int i = 0; i < F::kStepUnits; ++i) {
-      const int8_t* q = tile_unit(x + static_cast<size_t>(i) * kTokenUnitBytes, 1).codes;
-      const __m512i low = _mm512_dpbusd_epi32(zero, codes[i].low, broadcast_16_bytes(q));
-      const __m512i from = F::kScales == 2 ? zero : low;
-      sums[i][0][j] = low;
-      sums[i][F::kScales - 1][j] = _mm512_dpbusd_epi32(from, codes[i].high, broadcast_16_bytes(q + 16));
-    }
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < F::kStepUnits; ++i) {
+  __m512i sums[F::kStepUnits][4];
+  const auto activations = [&](int unit) HWY_ATTR {
+    return tile_unit(x + static_cast<size_t>(unit) * kTokenUnitBytes, 1).codes;
+  };
+  if constexpr (F::kScales == 2) {
+    // Half by half, so that the sums fit into registers.
 #pragma GCC unroll 2
-    for (int s = 0; s < F::kScales; ++s) {
-      out[i][s] = sum_dwords(sums[i][s]);
-      // A raw code is a multiple of a power of two, and so is the sum.
-      if (F::kRawShift[i] != 0) out[i][s] = _mm512_srai_epi32(out[i][s], F::kRawShift[i]);
+    for (int half = 0; half < 2; ++half) {
+#pragma GCC unroll 4
+      for (size_t j = 0; j < 4; ++j) {
+        __m512i codes[F::kStepUnits];
+        F::half_codes(block + j * stride, 4 * stride, step, half, codes);
+#pragma GCC unroll 4
+        for (int i = 0; i < F::kStepUnits; ++i) {
+          sums[i][j] = _mm512_dpbusd_epi32(zero, codes[i], broadcast_16_bytes(activations(i) + 16 * half));
+        }
+      }
+#pragma GCC unroll 4
+      for (int i = 0; i < F::kStepUnits; ++i) out[i][half] = sum_of_raw<F>(sums[i], i);
     }
+  } else {
+#pragma GCC unroll 4
+    for (size_t j = 0; j < 4; ++j) {
+      UnitCodes codes[F::kStepUnits];
+      F::template codes<true>(block + j * stride, 4 * stride, step, codes);
+#pragma GCC unroll 4
+      for (int i = 0; i < F::kStepUnits; ++i) {
+        const int8_t* q = activations(i);
+        const __m512i low = _mm512_dpbusd_epi32(zero, codes[i].low, broadcast_16_bytes(q));
+        sums[i][j] = _mm512_dpbusd_epi32(low, codes[i].high, broadcast_16_bytes(q + 16));
+      }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < F::kStepUnits; ++i) out[i][0] = sum_of_raw<F>(sums[i], i);
   }
 }
 

@@ -10,6 +10,7 @@
 //   codes<raw>(p, far, step, out)      four blocks at p, p + far, p + 2 far, p + 3 far: out[i] gets the codes
 //   of
 //                              unit i of the step, the l-th block in the l-th 128 bits
+//   half_codes(p, far, step, half, out)   the same of half the columns, in formats with two scales for a unit
 //   State, load(blocks, state)         what is read once for sixteen blocks; scales(state, unit of the block)
 //   takes it apart
 #if defined(KVERN_COMPUTE_KERNELS_MATMUL_VNNI_FORMATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -348,23 +349,24 @@ struct VnniQ6_K : weights::Q6_K {
   static constexpr int kRawShift[kStepUnits] = {0, 0, 0, 0};
   static constexpr int kBlockBytes = 210;
 
+  /// Half `half` of the columns of the four units of a step.
+  static HWY_INLINE void half_codes(const uint8_t* p, size_t far, int step, int half, __m512i* out) {
+    const uint8_t* nibbles = p + 64 * step + 16 * half;
+    const __m512i a = load_4_blocks(nibbles, far);
+    const __m512i b = load_4_blocks(nibbles + 32, far);
+    const __m512i t = load_4_blocks(p + 128 + 32 * step + 16 * half, far);
+    const __m512i mask = _mm512_set1_epi8(48);
+    // Bits 2v and 2v + 1 of each byte, moved to bits 4 and 5.
+    out[0] = _mm512_or_si512(low_nibbles(a), _mm512_and_si512(_mm512_slli_epi16(t, 4), mask));
+    out[1] = _mm512_or_si512(low_nibbles(b), _mm512_and_si512(_mm512_slli_epi16(t, 2), mask));
+    out[2] = _mm512_or_si512(high_nibbles(a), _mm512_and_si512(t, mask));
+    out[3] = _mm512_or_si512(high_nibbles(b), _mm512_and_si512(_mm512_srli_epi16(t, 2), mask));
+  }
   template <bool kRaw>
   static HWY_INLINE void codes(const uint8_t* p, size_t far, int step, UnitCodes* out) {
-    const uint8_t* nibbles = p + 64 * step;
-    const uint8_t* tops = p + 128 + 32 * step;
-    for (int half = 0; half < 2; ++half) {
-      const __m512i a = load_4_blocks(nibbles + 16 * half, far);
-      const __m512i b = load_4_blocks(nibbles + 32 + 16 * half, far);
-      const __m512i t = load_4_blocks(tops + 16 * half, far);
-      const __m512i mask = _mm512_set1_epi8(48);
-      // Bits 2v and 2v + 1 of each byte, moved to bits 4 and 5.
-      const __m512i v[4] = {
-          _mm512_or_si512(low_nibbles(a), _mm512_and_si512(_mm512_slli_epi16(t, 4), mask)),
-          _mm512_or_si512(low_nibbles(b), _mm512_and_si512(_mm512_slli_epi16(t, 2), mask)),
-          _mm512_or_si512(high_nibbles(a), _mm512_and_si512(t, mask)),
-          _mm512_or_si512(high_nibbles(b), _mm512_and_si512(_mm512_srli_epi16(t, 2), mask))};
-      for (int u = 0; u < 4; ++u) (half == 0 ? out[u].low : out[u].high) = v[u];
-    }
+    __m512i halves[2][4];
+    for (int half = 0; half < 2; ++half) half_codes(p, far, step, half, halves[half]);
+    for (int u = 0; u < 4; ++u) out[u] = {halves[0][u], halves[1][u]};
   }
   struct State {
     __m512 d;
