@@ -8,6 +8,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cli/output.h"
+
 namespace kvern::cli {
 namespace {
 
@@ -148,13 +150,13 @@ void print_speeds(const engine::GenerateResult& result, std::optional<double> lo
   const int64_t held = result.reused_tokens + result.computed_tokens;
   const auto decoded = static_cast<double>(result.ids.empty() ? 0 : result.ids.size() - 1);
   const auto per_second = [](double tokens, double ms) { return ms > 0 ? tokens * 1000.0 / ms : 0.0; };
-  fmt::print(stderr,
-             "[{}prompt {}{} tokens{}, {:.1f} tokens/s | generated {} tokens, {:.1f} tokens/s | {}]\n",
-             load_ms ? fmt::format("load {:.0f} ms | ", *load_ms) : std::string(),
-             held < result.prompt_tokens ? fmt::format("{} of ", held) : std::string(), result.prompt_tokens,
-             result.reused_tokens > 0 ? fmt::format(" ({} kept)", result.reused_tokens) : std::string(),
-             per_second(computed, result.timings.prefill_ms), result.ids.size(),
-             per_second(decoded, result.timings.decode_ms), engine::to_string(result.finish_reason));
+  write_stderr(fmt::format(
+      "[{}prompt {}{} tokens{}, {:.1f} tokens/s | generated {} tokens, {:.1f} tokens/s | {}]\n",
+      load_ms ? fmt::format("load {:.0f} ms | ", *load_ms) : std::string(),
+      held < result.prompt_tokens ? fmt::format("{} of ", held) : std::string(), result.prompt_tokens,
+      result.reused_tokens > 0 ? fmt::format(" ({} kept)", result.reused_tokens) : std::string(),
+      per_second(computed, result.timings.prefill_ms), result.ids.size(),
+      per_second(decoded, result.timings.decode_ms), engine::to_string(result.finish_reason)));
 }
 
 }  // namespace kvern::cli

@@ -18,6 +18,11 @@ Status write_stdout(std::string_view text) {
 
 Status write_json(const json::value& value) { return write_stdout(to_json(value) + "\n"); }
 
+void write_stderr(std::string_view text) {
+  [[maybe_unused]] const size_t written = std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
 bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
 bool stdout_is_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
 
@@ -26,15 +31,13 @@ ProgressLine::~ProgressLine() { clear(); }
 
 void ProgressLine::show(std::string_view text) {
   if (!terminal_) return;
-  fmt::print(stderr, "\r\033[K{}", text);
-  std::fflush(stderr);
+  write_stderr(fmt::format("\r\033[K{}", text));
   shown_ = true;
 }
 
 void ProgressLine::clear() {
   if (!shown_) return;
-  fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
+  write_stderr("\r\033[K");
   shown_ = false;
 }
 

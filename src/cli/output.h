@@ -34,6 +34,9 @@ class ProgressLine {
   bool shown_ = false;
 };
 
+/// Messages for people. Where they cannot be written, the work goes on: its result is elsewhere.
+void write_stderr(std::string_view text);
+
 /// Whether people watch stderr / stdout.
 bool stderr_is_terminal();
 bool stdout_is_terminal();

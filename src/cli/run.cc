@@ -114,9 +114,10 @@ Result<ExitCode> run(Environment& environment, const RunFlags& flags) {
   Conversation conversation(environment, *engine, flags);
   const bool talk = stdout_is_terminal();
   if (talk) {
-    fmt::print(
-        stderr, "{}; /help lists the commands.\n",
-        engine->chat_template() ? "Chatting" : "This model has no chat template: it continues what you type");
+    write_stderr(fmt::format("{}; /help lists the commands.\n",
+                             engine->chat_template()
+                                 ? "Chatting"
+                                 : "This model has no chat template: it continues what you type"));
   }
   std::string line;
   for (;;) {

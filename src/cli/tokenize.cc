@@ -77,6 +77,12 @@ Result<std::vector<int32_t>> ids_of_line(const std::string& line, const std::str
 Result<std::string> decode_line(const text::Tokenizer& tokenizer, const TokenizeFlags& flags,
                                 const std::string& line, int64_t number) {
   KVERN_TRY(const std::vector<int32_t> ids, ids_of_line(line, fmt::format("line {}", number)));
+  for (const int32_t id : ids) {
+    if (id < 0 || static_cast<size_t>(id) >= tokenizer.vocab_size())
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("there is no token {} in the vocabulary of {}", id, tokenizer.vocab_size()),
+                  fmt::format("line {}", number));
+  }
   const std::string text = tokenizer.decode(ids, {.skip_special = flags.no_special});
   return flags.json ? to_json(json::string(text)) : text;
 }

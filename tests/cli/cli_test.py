@@ -353,6 +353,10 @@ class Tokenize(Test):
         self.assertEqual(self.ok(kvern("tokenize", MODEL, "--decode", stdin=b"1 41 2\n")).text, "<|im_start|>A<|im_end|>\n")
         self.assertEqual(self.ok(kvern("tokenize", MODEL, "--decode", "--no-special", stdin=b"1 41 2\n")).text, "A\n")
 
+    def test_ids_that_no_token_has_are_refused(self):
+        for ids in ("[5, 4096]", "[-1]", "[2147483647]"):
+            self.fails(kvern("tokenize", MODEL, "--json", "--decode", stdin=f"[5]\n{ids}\n".encode()), 2, "line 2: ", "4096")
+
     def test_a_bad_line_is_named(self):
         self.fails(kvern("tokenize", MODEL, "--json", stdin=b'"good"\nbad\n'), 2, "line 2")
         self.fails(kvern("tokenize", MODEL, "--json", stdin=b'"good"\n5\n'), 2, "line 2", "JSON string")
@@ -603,6 +607,13 @@ class Failures(Test):
         for arguments, stdin in ((("tokenize", MODEL), b"text\n"), (("run", MODEL, "-n", 2), b"Hello\n")):
             with open("/dev/full", "wb") as full:
                 self.fails(kvern(*arguments, stdin=stdin, stdout=full), 1, "No space left")
+
+    def test_a_standard_error_that_takes_nothing_changes_no_result(self):
+        whole = self.ok(generate("-p", PROMPT, "-n", 4, "--temp", 0)).out
+        for redirection in ("2>/dev/full", "2>&-"):
+            done = subprocess.run(["sh", "-c", f'exec "$@" {redirection}', "sh", kvern_process.binary, "generate", "-m", MODEL,
+                                   "-p", PROMPT, "-n", "4", "--temp", "0"], stdout=subprocess.PIPE, timeout=60, check=False)
+            self.assertEqual((done.returncode, done.stdout), (0, whole))
 
     def test_a_reader_that_leaves_stops_the_generation(self):
         process = subprocess.Popen([kvern_process.binary, "generate", "-m", MODEL, "-t", "1", "-p", "A", "-n", "1000000",
