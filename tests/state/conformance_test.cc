@@ -13,6 +13,9 @@ namespace {
 
 using test::KvScene;
 
+// What the present scene is, for messages.
+std::string scene_text;
+
 // Sizes around every border: tile, page, chunk of the slab, span.
 int64_t draw_tokens() {
   return *rc::gen::weightedOneOf<int64_t>({{8, rc::gen::inRange<int64_t>(0, 20)},
@@ -72,9 +75,24 @@ std::unique_ptr<KvScene> draw_scene() {
   for (const compute::CpuTarget target : compute::compiled_targets()) {
     if (compute::is_supported(target)) targets.push_back(target);
   }
-  auto scene =
-      std::make_unique<KvScene>(spec, *rc::gen::inRange<int64_t>(1, 6), options,
-                                test::SceneCompute{*rc::gen::elementOf(targets), *rc::gen::inRange(1, 4)});
+  const test::SceneCompute compute{*rc::gen::elementOf(targets), *rc::gen::inRange(1, 4)};
+  scene_text = to_string(options.types) + " heads " + std::to_string(spec.kv_heads);
+  const auto add = [&](const char* name, int64_t value) {
+    scene_text += std::string(" ") + name + " " + std::to_string(value);
+  };
+  add("k", spec.k_dim);
+  add("v", spec.v_dim);
+  add("window", spec.window);
+  add("sinks", spec.sinks);
+  add("layout", static_cast<int64_t>(options.layout));
+  add("page", options.page);
+  add("slack", options.slack);
+  add("start", options.precision.quant_start);
+  add("first", options.precision.keep_first);
+  add("last", options.precision.keep_last);
+  add("threads", compute.threads);
+  scene_text += " " + std::string(compute::to_string(compute.target));
+  auto scene = std::make_unique<KvScene>(spec, *rc::gen::inRange<int64_t>(1, 6), options, compute);
   if (*rc::gen::inRange(0, 3) == 0) scene->set_logits(*rc::gen::element(0.5F, 30.0F), {});
   return scene;
 }
@@ -88,7 +106,12 @@ void run_random_step(KvScene& scene) {
     const bool all = *rc::gen::inRange(0, 3) != 0;
     keep.push_back(all ? brings.back().tokens : *rc::gen::inRange<int64_t>(0, brings.back().tokens + 1));
   }
+  for (size_t i = 0; i < brings.size(); ++i) {
+    RC_LOG() << "row " << brings[i].row << " of " << scene.length(brings[i].row) << " + " << brings[i].tokens
+             << " keep " << keep[i] << std::endl;
+  }
   scene.step_keeping(brings, keep);
+  RC_LOG() << scene_text << std::endl;
   RC_ASSERT(scene.outputs_equal_reference());
 }
 

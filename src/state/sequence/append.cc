@@ -26,10 +26,8 @@ class StepEncoder {
 
   void run() {
     for (const AttendRow& row : target_.rows) {
-      const int64_t end = row.first + row.tokens;
-      for (int64_t begin = first_to_encode(row); begin < end; begin = next_tile(begin)) {
-        add_pieces(row, begin, std::min(end, next_tile(begin)));
-      }
+      if (begins_to_be_encoded(row)) add_old_pieces(row);
+      add_range(row, row.first, row.first + row.tokens);
     }
     context_.pool().run(std::ssize(pieces_), [this](int64_t i, int thread) {
       encode(pieces_[static_cast<size_t>(i)], context_.thread_scratch(thread));
@@ -44,13 +42,25 @@ class StepEncoder {
 
   static int64_t next_tile(int64_t position) { return (position / kTile + 1) * kTile; }
 
-  // Where the row's encoded form begins if it lacks positions before the step, else its first new position.
-  int64_t first_to_encode(const AttendRow& row) const {
-    if (!target_.view.mixed || row.tokens == 0) return row.first;
-    const bool was_encoded = row.first > 0 && row.first >= target_.view.quant_start;
-    const Held held = target_.stores[0].layout->held(row.slots[0]);
-    if (was_encoded || held.length == 0) return row.first;
-    return std::min(row.first, std::max(held.tail_begin, target_.view.keep_first));
+  // Whether the row's earlier positions exist in full precision only, and this step asks for their encoded
+  // form.
+  bool begins_to_be_encoded(const AttendRow& row) const {
+    const KvView& view = target_.view;
+    return view.mixed && row.first < view.quant_start &&
+           target_.stores[0].layout->held(row.slots[0]).length > 0;
+  }
+
+  // The positions before the step that the encoded form holds: sinks, then the window.
+  void add_old_pieces(const AttendRow& row) {
+    const KvView& view = target_.view;
+    const int64_t sinks_end = view.window == 0 ? view.keep_first : std::max(view.keep_first, view.sinks);
+    const int64_t tail = target_.stores[0].layout->held(row.slots[0]).tail_begin;
+    add_range(row, view.keep_first, std::min(sinks_end, row.first));
+    add_range(row, std::max(tail, sinks_end), row.first);
+  }
+
+  void add_range(const AttendRow& row, int64_t begin, int64_t end) {
+    for (; begin < end; begin = next_tile(begin)) add_pieces(row, begin, std::min(end, next_tile(begin)));
   }
 
   void add_pieces(const AttendRow& row, int64_t begin, int64_t end) {

@@ -26,9 +26,13 @@ StoreSpec full_spec(const KvView& view, Geometry geometry, int64_t slack) {
   } else {
     spec.head_end = before_start ? view.sinks : std::min(view.keep_first, view.sinks);
   }
-  const int64_t window = view.window == 0 ? 0 : view.window + slack;
-  spec.tail = before_start || view.keep_first > spec.head_end ? window : view.keep_last + slack;
-  if (window > 0) spec.tail = std::min(spec.tail, window);
+  const int64_t window = view.window + slack;
+  spec.tail = view.keep_last + slack;
+  // Sinks that the window has left are seen in full precision while they are recent.
+  if (view.window > 0 && view.sinks == 0) spec.tail = std::min(spec.tail, window);
+  if (before_start || view.keep_first > spec.head_end) {
+    spec.tail = view.window == 0 ? 0 : std::max(spec.tail, window);
+  }
   return spec;
 }
 
@@ -66,8 +70,11 @@ int64_t KvGroup::needed_from(KvForm f, int64_t length, bool encoded) const {
   const KvView& view = config_.view;
   const int64_t window = view.window_begin(length);
   if (f == KvForm::kEncoded || !encoded) return window;
-  if (view.window > 0 && window < view.keep_first) return window;
-  return std::max(window, length - view.keep_last + 1);
+  const int64_t recent = length - view.keep_last + 1;
+  int64_t from = std::max(window, recent);
+  if (view.window > 0 && window < view.keep_first) from = window;
+  if (view.window > 0 && recent < view.sinks) from = std::min(from, std::max<int64_t>(0, recent));
+  return from;
 }
 
 Held KvGroup::held_after(KvForm f, int64_t length) const {
