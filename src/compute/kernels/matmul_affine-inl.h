@@ -89,10 +89,49 @@ struct Group<4> {
 };
 #endif
 
+/// weights::load_parameter() with the conversion that the processor has.
+HWY_INLINE float load_parameter(const uint8_t* array, DType type, int64_t index) {
+#if HWY_ARCH_X86
+  if (type == DType::kF16) {
+    return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(weights::load_u16(array + 2 * index))));
+  }
+#endif
+  return weights::load_parameter(array, type, index);
+}
+
 template <int kBits>
 HWY_INLINE Group<kBits> group_of(const RowSource& row, int64_t group) {
-  return Group<kBits>(weights::load_parameter(row.scales, row.parameter_type, group),
-                      weights::load_parameter(row.biases, row.parameter_type, group));
+  return Group<kBits>(load_parameter(row.scales, row.parameter_type, group),
+                      load_parameter(row.biases, row.parameter_type, group));
+}
+
+/// The part of R rows' sums that one group of columns, whose activations begin at `x`, adds.
+template <int kBits, int R>
+HWY_INLINE void add_group(const RowSource* rows, int64_t group, const float* x, lanes::F32x16 (&sums)[R]) {
+  const int64_t width = rows[0].group_units * weights::kUnit;
+  const int64_t offset = group * width * kBits / 8;
+  const auto step = [&](auto&& of_row) HWY_ATTR {
+    for (int64_t k = 0; k < width; k += 16) {
+      const lanes::F32x16 values = lanes::load(x + k);
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) {
+        const uint8_t* codes = rows[r].data + offset + k * kBits / 8;
+        sums[r] = lanes::fma(of_row(r).weights(codes), values, sums[r]);
+      }
+    }
+  };
+  if constexpr (R == 1) {
+    const Group<kBits> one = group_of<kBits>(rows[0], group);
+    step([&](int) HWY_ATTR { return one; });
+  } else if constexpr (R == 2) {
+    const Group<kBits> two[2] = {group_of<kBits>(rows[0], group), group_of<kBits>(rows[1], group)};
+    step([&](int r) HWY_ATTR { return two[r]; });
+  } else {
+    static_assert(R == 4);
+    const Group<kBits> four[4] = {group_of<kBits>(rows[0], group), group_of<kBits>(rows[1], group),
+                                  group_of<kBits>(rows[2], group), group_of<kBits>(rows[3], group)};
+    step([&](int r) HWY_ATTR { return four[r]; });
+  }
 }
 
 /// R rows times one token: out [R].
@@ -103,13 +142,7 @@ HWY_NOINLINE void multiply_rows(const RowSource* rows, const float* x, int64_t c
   lanes::F32x16 sums[R];
   for (int r = 0; r < R; ++r) sums[r] = lanes::zero();
   for (int64_t first = 0; first < cols; first += width) {
-    for (int r = 0; r < R; ++r) {
-      const Group<kBits> group = group_of<kBits>(rows[r], first / width);
-      const uint8_t* codes = rows[r].data + first * kBits / 8;
-      for (int64_t k = 0; k < width; k += 16, codes += 2 * kBits) {
-        sums[r] = lanes::fma(group.weights(codes), lanes::load(x + first + k), sums[r]);
-      }
-    }
+    add_group<kBits, R>(rows, first / width, x + first, sums);
     prefetch.step();
   }
   for (int r = 0; r < R; ++r) out[r] = lanes::reduce_sum(sums[r]);
