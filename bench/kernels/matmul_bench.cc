@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "compute/kernels/matmul.h"
+#include "compute/kernels/weights/formats.h"
 #include "compute/probe/machine_probe.h"
 #include "support/random_weights.h"
 
@@ -118,7 +119,7 @@ void run_shape(Context& context, const Options& options, const MachineCeilings& 
         kvern::testing::random_matrix({.type = type, .rows = rows, .cols = cols, .seed = copies.size()}));
   }
   const double read = read_ceiling(context);
-  const bool plain = type == DType::kF32 || type == DType::kF16 || type == DType::kBF16;
+  const bool plain = !weights::quantizes_activations(type);
   const double peak = plain ? ceilings.f32_ops_per_second : ceilings.int8_ops_per_second;
   for (const int64_t tokens : options.tokens) {
     const double seconds = time_product(context, copies, tokens, options.milliseconds);
