@@ -28,11 +28,12 @@ readonly flags="-std=c++23 -O2 -march=armv8-a+crypto -ffp-contract=off -fno-math
   -DHWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_SCALAR|HWY_EMU128)
   -DKVERN_SOURCE_DIR=\"$PWD\" -DKVERN_TEST_DATA_DIR=\"$PWD/tests/data\" -DKVERN_SHARED_DATA_DIR=\"/nonexistent\"
   -Isrc -Iinclude -Itests -I$root/usr/include"
-readonly sources="$(find src/compute src/state -name '*.cc') src/base/check.cc src/base/result.cc tests/support/test_main.cc"
+readonly sources="$(find src/compute src/state -name '*.cc') src/base/check.cc src/base/result.cc tests/support/test_main.cc
+  tests/support/reference/codec_reference.cc"
 readonly tests="${*:-compute/fma_contract_test compute/cpu_target_test compute/kernels/activation_test
   compute/kernels/convert_test compute/kernels/matmul_exact_test compute/kernels/matmul_test compute/kernels/norm_test
-  compute/kernels/rope_test compute/kernels/softmax_test compute/kernels/weights_test state/codec/codec_test
-  state/sequence/kv_cache_test}"
+  compute/kernels/rope_test compute/kernels/softmax_test compute/kernels/weights_test state/codec/codec_test state/codec/rotation_test
+  state/codec/fp8_test state/codec/affine_test state/codec/turbo_test state/sequence/kv_cache_test}"
 
 compile() {
   local object="$out/${1%.cc}.o"

@@ -18,8 +18,9 @@ using state::CodecKind;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kTurboEpsilon = 1e-8F;
-/// Integer factors are at most this, 127 * 256 + 127.
-constexpr float kLimit = 32639.0F;
+/// The largest integer factor of weights, and of queries of keys with more than 5 bits; of other queries.
+constexpr float kWide = 32639.0F;
+constexpr float kNarrow = 127.0F;
 
 /// A stored group of 8-bit or narrower codes: number = scale * code + bias.
 struct Group {
@@ -214,7 +215,7 @@ struct Integers {
   std::vector<int32_t> values;
 };
 
-Integers to_integers(std::span<const float> x) {
+Integers to_integers(std::span<const float> x, float limit) {
   Integers out;
   out.values.assign(x.size(), 0);
   if (!all_finite(x)) {
@@ -224,9 +225,9 @@ Integers to_integers(std::span<const float> x) {
   float largest = 0.0F;
   for (const float v : x) largest = std::max(largest, std::abs(v));
   if (largest < 0x1p-100F) return out;
-  const float factor = kLimit / largest;
+  const float factor = limit / largest;
   for (size_t i = 0; i < x.size(); ++i) out.values[i] = static_cast<int32_t>(std::nearbyint(x[i] * factor));
-  out.step = largest / kLimit;
+  out.step = largest / limit;
   return out;
 }
 
@@ -236,7 +237,7 @@ float integer_score(const Codec& codec, std::span<const float> q, const StoredVe
   float acc = 0.0F;
   const auto group = static_cast<size_t>(codec.group);
   for (size_t g = 0; g < q.size() / group; ++g) {
-    const Integers query = to_integers(q.subspan(g * group, group));
+    const Integers query = to_integers(q.subspan(g * group, group), codec.bits > 5 ? kWide : kNarrow);
     int32_t dot = 0;
     int32_t total = 0;
     for (size_t d = 0; d < group; ++d) {
@@ -263,7 +264,7 @@ void integer_accumulate(const Codec& codec, std::span<const float> weights,
       factors[i] = weights[i] * value.scale;
       lanes[i % 16] = std::fmaf(weights[i], value.bias, lanes[i % 16]);
     }
-    const Integers weight = to_integers(factors);
+    const Integers weight = to_integers(factors, kWide);
     const float bias = tree_sum(lanes);
     for (size_t d = g * group; d < (g + 1) * group; ++d) {
       int32_t sum = 0;

@@ -18,9 +18,9 @@ struct LloydMax {
 inline LloydMax symmetric(std::span<const float> centroids, std::span<const float> boundaries) {
   LloydMax table;
   for (size_t i = centroids.size(); i-- > 0;) table.centroids.push_back(-centroids[i]);
-  table.centroids.insert(table.centroids.end(), centroids.begin(), centroids.end());
+  for (const float c : centroids) table.centroids.push_back(c);
   for (size_t i = boundaries.size(); i-- > 1;) table.boundaries.push_back(-boundaries[i]);
-  table.boundaries.insert(table.boundaries.end(), boundaries.begin(), boundaries.end());
+  for (const float b : boundaries) table.boundaries.push_back(b);
   return table;
 }
 

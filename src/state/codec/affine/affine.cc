@@ -24,9 +24,6 @@ constexpr KernelsFunction kernels_of(int bits) {
 }
 
 constexpr Codec affine(std::string_view name, int bits, int64_t group) {
-  const Codec& unpacked = group == 32   ? integer::kUnpacked32
-                          : group == 64 ? integer::kUnpacked64
-                                        : integer::kUnpacked128;
   return {.kind = CodecKind::kAffine,
           .bits = bits,
           .group = group,
@@ -35,7 +32,7 @@ constexpr Codec affine(std::string_view name, int bits, int64_t group) {
           .takes = &integer::takes_groups,
           .record_bytes = &integer::grouped_record_bytes,
           .kernels = kernels_of(bits),
-          .unpacked = &unpacked};
+          .unpacked = &integer::unpacked_form(bits, group)};
 }
 
 constinit const std::array<Codec, 18> kCodecs = {

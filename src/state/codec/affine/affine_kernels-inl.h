@@ -22,7 +22,7 @@ const CodecKernels& affine_kernels() {
   static constexpr CodecKernels kKernels = {&integer::encode<F, Encoder<kBits>>,
                                             &integer::decode<F>,
                                             &integer::query_bytes,
-                                            &integer::prepare,
+                                            &integer::prepare<F>,
                                             &integer::scores<F>,
                                             &integer::accumulate<F>,
                                             &integer::unpack<F, false>};

@@ -3,6 +3,7 @@
 // code in each byte, the codes are moved together (or apart) in three steps of pairs, fours and eights.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 

@@ -3,8 +3,9 @@
 // A vector of codes holds in each of its 16 dwords four codes that belong to one sum (four dimensions of one
 // key, or four positions of one dimension of the values). Four factors are common to all 16 sums.
 //
-// With 8-bit dot products (VNNI) a factor is high * 256 + low, two signed bytes; elsewhere codes are widened
-// to 16 bits and multiplied in pairs. Both are exact, so they agree.
+// With 8-bit dot products (VNNI) a factor is high * 256 + low, two signed bytes, or the low byte alone where
+// factors are narrow; elsewhere codes are widened to 16 bits and multiplied in pairs. Both are exact, so they
+// agree.
 #if defined(KVERN_STATE_CODEC_INTEGER_DOTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KVERN_STATE_CODEC_INTEGER_DOTS_INL_H_
 #undef KVERN_STATE_CODEC_INTEGER_DOTS_INL_H_
@@ -14,6 +15,7 @@
 
 #include "hwy/highway.h"
 
+#include <array>
 #include <cstring>
 
 #include "compute/kernels/lanes-inl.h"
@@ -38,8 +40,9 @@ using IntVector = hn::Vec<IntTag>;
 using ByteTag = hn::Repartition<uint8_t, IntTag>;
 constexpr int kParts = static_cast<int>(lanes::kParts);
 constexpr int kWidth = static_cast<int>(lanes::kWidth);
-/// The largest factor: two bytes of 127.
-constexpr float kFactorLimit = 32639.0F;
+/// The largest factor: two bytes of 127, or one.
+constexpr float kWideLimit = 32639.0F;
+constexpr float kNarrowLimit = 127.0F;
 
 struct I32x16 {
   IntVector part[kParts];
@@ -94,12 +97,59 @@ struct Factors {
 HWY_INLINE Factors load_factors(const FactorRow& row, int64_t step) {
   return {broadcast_four(row.first + kFactorStep * step), broadcast_four(row.second + kFactorStep * step)};
 }
+// As assembly, since g++-12 copies every accumulator of a loop twice around the intrinsic, which made the
+// loops bound by the number of their instructions.
+HWY_INLINE __m512i dot_bytes(__m512i sum, __m512i codes, __m512i factors) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(factors));
+  return sum;
+}
+HWY_INLINE __m512i dot_bytes(__m512i sum, __m512i codes, const std::byte* four) {
+  using Four = int32_t __attribute__((may_alias, aligned(1)));
+  asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(codes), "m"(*reinterpret_cast<const Four*>(four)));
+  return sum;
+}
 HWY_INLINE void add_products(Dot& dot, const Codes& codes, const Factors& factors) {
-  dot.high = _mm512_dpbusd_epi32(dot.high, codes, factors.high);
-  dot.low = _mm512_dpbusd_epi32(dot.low, codes, factors.low);
+  dot.high = dot_bytes(dot.high, codes, factors.high);
+  dot.low = dot_bytes(dot.low, codes, factors.low);
+}
+/// With factors 4 * step to 4 * step + 3, which serve these codes only.
+HWY_INLINE void add_products(Dot& dot, const Codes& codes, const FactorRow& row, int64_t step) {
+  dot.high = dot_bytes(dot.high, codes, row.first + kFactorStep * step);
+  dot.low = dot_bytes(dot.low, codes, row.second + kFactorStep * step);
 }
 HWY_INLINE I32x16 total(const Dot& dot) {
   return {{hn::Vec<IntTag>{_mm512_add_epi32(_mm512_slli_epi32(dot.high, 8), dot.low)}}};
+}
+
+/// With narrow factors.
+struct NarrowDot {
+  __m512i sum;
+};
+HWY_INLINE void clear(NarrowDot& dot) { dot.sum = _mm512_setzero_si512(); }
+HWY_INLINE void add_products(NarrowDot& dot, const Codes& codes, const FactorRow& row, int64_t step) {
+  dot.sum = dot_bytes(dot.sum, codes, row.second + kFactorStep * step);
+}
+HWY_INLINE I32x16 total(const NarrowDot& dot) { return {{hn::Vec<IntTag>{dot.sum}}}; }
+
+/// 64 factors at p.
+HWY_INLINE void store_tile_factors(const I32x16 (&x)[4], std::byte* p) {
+  // Words come in blocks: four of the first operand, four of the second.
+  const __m512i a = _mm512_packs_epi32(x[0].part[0].raw, x[1].part[0].raw);
+  const __m512i b = _mm512_packs_epi32(x[2].part[0].raw, x[3].part[0].raw);
+  static constexpr auto kLow = [] {
+    std::array<uint8_t, 64> order{};
+    for (size_t i = 0; i < 64; ++i) {
+      const size_t word = i % 16 / 4 * 8 + i / 16 % 2 * 4 + i % 4;
+      order[i] = static_cast<uint8_t>(2 * word + i / 32 * 64);
+    }
+    return order;
+  }();
+  const __m512i low = _mm512_loadu_si512(kLow.data());
+  const __m512i high = _mm512_add_epi8(low, _mm512_set1_epi8(1));
+  const __m512i half = _mm512_set1_epi16(128);
+  _mm512_storeu_si512(p,
+                      _mm512_permutex2var_epi8(_mm512_add_epi16(a, half), high, _mm512_add_epi16(b, half)));
+  _mm512_storeu_si512(p + 64, _mm512_permutex2var_epi8(a, low, b));
 }
 
 #else
@@ -185,7 +235,15 @@ HWY_INLINE void add_products(Dot& dot, const Codes& codes, const Factors& factor
     dot.sum.part[i] = hn::Add(dot.sum.part[i], hn::Add(low, high));
   }
 }
+HWY_INLINE void add_products(Dot& dot, const Codes& codes, const FactorRow& row, int64_t step) {
+  add_products(dot, codes, load_factors(row, step));
+}
 HWY_INLINE I32x16 total(const Dot& dot) { return dot.sum; }
+using NarrowDot = Dot;
+
+HWY_INLINE void store_tile_factors(const I32x16 (&x)[4], std::byte* p) {
+  for (int i = 0; i < 4; ++i) store_factors(x[i], p, 64, 16 * i);
+}
 
 #endif
 
@@ -196,49 +254,44 @@ HWY_INLINE F32x16 to_float(const I32x16& x) {
   return r;
 }
 
-/// What a set of numbers becomes as integers: number = step * factor.
-struct FactorScale {
-  float step = 0.0F;
-  int32_t sum = 0;  ///< of the factors
+/// What sets of numbers become as integers: number = step * factor. All numbers of a set share a step, chosen
+/// for the largest magnitude; numbers that are all below 2^-100 become 0, and one that is not finite makes
+/// the step a NaN, so that the factors do not matter.
+template <int kSets>
+struct FactorScales {
+  float step[kSets];
+  float factor[kSets];  ///< what numbers are multiplied with
+
+  /// From the bits of the largest magnitudes; infinities and NaN are above all others.
+  HWY_INLINE FactorScales(const int32_t* bits, float limit) {
+    alignas(16) float magnitude[kSets];
+    std::memcpy(magnitude, bits, sizeof(magnitude));
+    for (int i = 0; i < kSets; ++i) {
+      const bool vanishes = magnitude[i] < 0x1p-100F;
+      const float multiple = limit / magnitude[i];
+      const float quotient = magnitude[i] / limit;
+      factor[i] = vanishes ? 0.0F : multiple;
+      step[i] = bits[i] >= 0x7f800000 ? __builtin_nanf("") : vanishes ? 0.0F : quotient;
+    }
+  }
 };
 
-/// `registers` * 16 numbers to factors number at… of `count` at p. All of them share a step, chosen for the
-/// largest magnitude; numbers that are all below 2^-100 become 0, and one that is not finite makes the step a
-/// NaN.
-HWY_INLINE FactorScale to_factors(const F32x16* x, int64_t registers, std::byte* p, int64_t count,
-                                  int64_t at) {
-  const lanes::Tag df;
-  const IntTag di;
-  IntVector largest = hn::Zero(di);
-  // Magnitudes are ordered as their bits are, infinities and NaN above all others.
-  for (int64_t i = 0; i < registers; ++i) {
+/// Magnitudes are ordered as their bits are.
+HWY_INLINE IntVector max_magnitude(IntVector largest, const F32x16& x) {
 #pragma GCC unroll 4
-    for (int j = 0; j < kParts; ++j) largest = hn::Max(largest, hn::BitCast(di, hn::Abs(x[i].part[j])));
+  for (int j = 0; j < kParts; ++j) {
+    largest = hn::Max(largest, hn::BitCast(IntTag(), hn::Abs(x.part[j])));
   }
-  const int32_t bits = hn::GetLane(hn::MaxOfLanes(di, largest));
-  const float magnitude = __builtin_bit_cast(float, bits);
-  FactorScale scale;
-  float factor = 0.0F;
-  if (bits >= 0x7f800000) {
-    scale.step = __builtin_nanf("");
-  } else if (magnitude >= 0x1p-100F) {
-    factor = kFactorLimit / magnitude;
-    scale.step = magnitude / kFactorLimit;
-  }
-  const auto f = hn::Set(df, factor);
-  const auto keep = hn::Set(di, bits >= 0x7f800000 ? 0 : -1);
-  IntVector sum = hn::Zero(di);
-  for (int64_t i = 0; i < registers; ++i) {
-    I32x16 integers;
+  return largest;
+}
+
+/// The factors of 16 numbers.
+HWY_INLINE I32x16 to_factors(const F32x16& x, float factor) {
+  I32x16 r;
 #pragma GCC unroll 4
-    for (int j = 0; j < kParts; ++j) {
-      integers.part[j] = hn::And(keep, hn::NearestInt(hn::Mul(x[i].part[j], f)));
-      sum = hn::Add(sum, integers.part[j]);
-    }
-    store_factors(integers, p, count, at + 16 * i);
-  }
-  scale.sum = hn::GetLane(hn::SumOfLanes(di, sum));
-  return scale;
+  for (int j = 0; j < kParts; ++j)
+    r.part[j] = hn::NearestInt(hn::Mul(x.part[j], hn::Set(lanes::Tag(), factor)));
+  return r;
 }
 
 }  // namespace integer

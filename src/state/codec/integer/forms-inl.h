@@ -10,9 +10,12 @@
 
 #include "hwy/highway.h"
 
+#include <type_traits>
+
 #include "state/codec/codec.h"
 #include "state/codec/integer/blocks-inl.h"
 #include "state/codec/integer/bytes-inl.h"
+#include "state/codec/integer/limits.h"
 
 KVERN_BEFORE_INTEGER();
 namespace kvern::state {
@@ -43,12 +46,16 @@ struct FloatParameters {
   static HWY_INLINE F32x16 bias(const Raw*, const Raw* second) { return lanes::load(second); }
 };
 
-/// kFlip: stored bytes are signed, 128 less than the code.
-template <int kBitCount, typename ParametersType, bool kFlip = false>
+/// kFlip: stored bytes are signed, 128 less than the code. kNarrow: queries have factors of one byte.
+template <int kBitCount, typename ParametersType, bool kFlip = false,
+          bool kNarrow = state::integer::narrow_queries(kBitCount)>
 struct Form {
   static constexpr int kBits = kBitCount;
   using Parameters = ParametersType;
   using Raw = typename Parameters::Raw;
+  static constexpr bool kNarrowQueries = kNarrow;
+  using KeyDot = std::conditional_t<kNarrow, NarrowDot, Dot>;
+  static constexpr float kQueryLimit = kNarrow ? kNarrowLimit : kWideLimit;
   /// Read as they are; other forms are unpacked to 8 bits first.
   static constexpr bool kDirect = kBits == 8 || kBits == 4;
   /// Whether a unit comes as its even dimensions, then its odd ones: each byte holds one of each.
@@ -96,7 +103,7 @@ struct Form {
 
 /// A form of one byte for each code, what other forms are unpacked to.
 template <typename F>
-using BytesOf = Form<8, typename F::Parameters>;
+using BytesOf = Form<8, typename F::Parameters, false, F::kNarrowQueries>;
 
 /// One group of a vector's codes, as bytes.
 template <typename F>

@@ -77,6 +77,19 @@ class NextRecords {
   int64_t bytes_[2];
 };
 
+/// Fetches `records` records in `steps` steps of about the same size.
+template <typename F>
+class FetchSteps {
+ public:
+  FetchSteps(NextRecords<F>& next, int64_t records, int64_t steps)
+      : next_(next), each_((records + steps - 1) / steps) {}
+  HWY_INLINE void step() { next_.fetch(each_); }
+
+ private:
+  NextRecords<F>& next_;
+  int64_t each_;
+};
+
 /// Scratch on the stack; only the part that `count` and the shape need is ever touched.
 template <typename F>
 struct Piece {
@@ -85,7 +98,7 @@ struct Piece {
   int64_t count;
   /// Of each vector; the last one stands for those up to the next multiple of 16.
   const std::byte* codes[kTile];
-  alignas(64) Raw first[kMaxGroups * kTile];   ///< [group][kTile] of plane 1, zero up to the multiple
+  alignas(64) Raw first[kMaxGroups * kTile];   ///< [group][kTile] of plane 1, zero beyond the count
   alignas(64) Raw second[kMaxGroups * kTile];  ///< of plane 2
 
   int64_t blocks() const { return (count + 15) / 16; }
@@ -98,14 +111,16 @@ struct Piece {
       const RunCursor::Stretch stretch = cursor.next(kTile - count);
       if (stretch.count == 0) break;
       const std::byte* p = stretch.run->planes[0] + stretch.first * record;
-      for (int64_t i = 0; i < stretch.count; ++i) codes[count + i] = p + i * record;
+      for (int64_t i = 0; i < stretch.count; ++i, p += record) codes[count + i] = p;
       copy(stretch, 1, groups, first + count);
       copy(stretch, 2, groups, second + count);
       count += stretch.count;
     }
-    for (int64_t i = count; i < blocks() * 16; ++i) {
-      codes[i] = codes[count - 1];
-      for (int64_t g = 0; g < groups; ++g) first[g * kTile + i] = second[g * kTile + i] = 0;
+    if (count == kTile) return;
+    for (int64_t i = count; i < blocks() * 16; ++i) codes[i] = codes[count - 1];
+    for (int64_t g = 0; g < groups; ++g) {
+      std::fill(first + g * kTile + count, first + (g + 1) * kTile, Raw{0});
+      std::fill(second + g * kTile + count, second + (g + 1) * kTile, Raw{0});
     }
   }
 

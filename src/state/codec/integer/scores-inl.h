@@ -41,18 +41,27 @@ struct QueryForm {
 
 inline size_t query_bytes(const VectorShape& shape) { return QueryForm(shape).bytes(); }
 
-inline void prepare(const PrepareTask& task) {
+template <typename F>
+void prepare(const PrepareTask& task) {
   const QueryForm form(task.shape);
   for (int64_t q = 0; q < task.count; ++q) {
     std::byte* to = task.to + static_cast<size_t>(q) * form.bytes();
     auto* steps = reinterpret_cast<float*>(to + factor_bytes(form.dim));
     for (int64_t g = 0; g < form.groups; ++g) {
-      F32x16 x[state::integer::kMaxGroup / 16];
       const float* from = task.from + q * padded(form.dim) + g * task.shape.group;
-      for (int64_t i = 0; i < task.shape.group / 16; ++i) x[i] = lanes::load(from + 16 * i);
-      const FactorScale scale = to_factors(x, task.shape.group / 16, to, form.dim, g * task.shape.group);
-      steps[g] = scale.step;
-      steps[form.groups + g] = scale.step * static_cast<float>(scale.sum);
+      IntVector largest = hn::Zero(IntTag());
+      for (int64_t d = 0; d < task.shape.group; d += 16)
+        largest = max_magnitude(largest, lanes::load(from + d));
+      const int32_t bits = hn::GetLane(hn::MaxOfLanes(IntTag(), largest));
+      const FactorScales<1> scale(&bits, F::kQueryLimit);
+      IntVector sum = hn::Zero(IntTag());
+      for (int64_t d = 0; d < task.shape.group; d += 16) {
+        const I32x16 factors = to_factors(lanes::load(from + d), scale.factor[0]);
+        for (int j = 0; j < kParts; ++j) sum = hn::Add(sum, factors.part[j]);
+        store_factors(factors, to, form.dim, g * task.shape.group + d);
+      }
+      steps[g] = scale.step[0];
+      steps[form.groups + g] = scale.step[0] * static_cast<float>(hn::GetLane(hn::SumOfLanes(IntTag(), sum)));
     }
   }
 }
@@ -93,7 +102,7 @@ struct QueryRows {
 
 template <typename F, int kRows>
 HWY_INLINE void add_key_units(Records records, int64_t number, int64_t count,
-                              const FactorRow (&factors)[kRows], Dot (&dots)[kRows]) {
+                              const FactorRow (&factors)[kRows], typename F::KeyDot (&dots)[kRows]) {
   for (int64_t unit = 0; unit < count / kUnit; ++unit) {
     I32x16 rows[8];
     F::key_rows(records, number + unit * kUnit, rows);
@@ -101,7 +110,7 @@ HWY_INLINE void add_key_units(Records records, int64_t number, int64_t count,
     for (int j = 0; j < 8; ++j) {
       const Codes codes = expand(rows[j]);
 #pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) add_products(dots[r], codes, load_factors(factors[r], unit * 8 + j));
+      for (int r = 0; r < kRows; ++r) add_products(dots[r], codes, factors[r], unit * 8 + j);
     }
   }
 }
@@ -121,7 +130,7 @@ HWY_INLINE void score_block(const Piece<F>& piece, int64_t block, const QueryRow
   for (int r = 0; r < kRows; ++r) acc[r] = lanes::zero();
   for (int64_t g = 0; g < shape.dim / shape.group; ++g) {
     const int64_t number = g * shape.group;
-    Dot dots[kRows];
+    typename F::KeyDot dots[kRows];
     FactorRow factors[kRows];
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {

@@ -18,22 +18,27 @@ namespace kvern::state {
 namespace HWY_NAMESPACE {
 namespace integer {
 
-/// The weights of kRows queries, zero up to a multiple of 16.
+constexpr int kBlocks = kTile / 16;
+
+/// The weights of kRows queries, zero up to kTile.
 template <int kRows>
 struct WeightRows {
   alignas(64) float weights[kRows * kTile];
 
   WeightRows(const AccumulateTask& task, int64_t q, int64_t count) {
-    const int64_t filled = (count + 15) / 16 * 16;
     for (int r = 0; r < kRows; ++r) {
       const float* from = task.weights + (q + r) * task.weight_stride;
-      std::memcpy(weights + r * kTile, from, static_cast<size_t>(count) * sizeof(float));
-      for (int64_t i = count; i < filled; ++i) weights[r * kTile + i] = 0.0F;
+      float* to = weights + r * kTile;
+      int64_t i = 0;
+      for (; i + 16 <= count; i += 16) lanes::store(lanes::load(from + i), to + i);
+      if (i < count) lanes::store(lanes::load_partial(from + i, static_cast<size_t>(count - i)), to + i);
+      for (i = (count + 15) / 16 * 16; i < kTile; i += 16) lanes::store(lanes::zero(), to + i);
     }
   }
 };
 
-/// What one group of values needs of the weights of kRows queries.
+/// What one group of values needs of the weights of kRows queries. Weights and parameters are zero beyond the
+/// piece, and so are their factors.
 template <int kRows>
 struct GroupFactors {
   alignas(64) std::byte factors[kRows * factor_bytes(kTile)];
@@ -42,31 +47,57 @@ struct GroupFactors {
 
   template <typename F>
   HWY_INLINE void fill(const Piece<F>& piece, int64_t group, const WeightRows<kRows>& rows) {
+    F32x16 sums[kRows];
+    IntVector largest[kRows];
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      F32x16 products[kTile / 16];
-      F32x16 sum = lanes::zero();
-      for (int64_t b = 0; b < piece.blocks(); ++b) {
+      sums[r] = lanes::zero();
+      largest[r] = hn::Zero(IntTag());
+    }
+    F32x16 scales[kBlocks];
+#pragma GCC unroll 4
+    for (int b = 0; b < kBlocks; ++b) {
+      scales[b] = piece.scale(group, b);
+      const F32x16 biases = piece.bias(group, b);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
         const F32x16 weight = lanes::load(rows.weights + r * kTile + 16 * b);
-        products[b] = lanes::mul(weight, piece.scale(group, b));
-        sum = lanes::fma(weight, piece.bias(group, b), sum);
+        sums[r] = lanes::fma(weight, biases, sums[r]);
+        largest[r] = max_magnitude(largest[r], lanes::mul(weight, scales[b]));
       }
-      step[r] = to_factors(products, piece.blocks(), factors + r * factor_bytes(kTile), kTile, 0).step;
-      bias[r] = lanes::reduce_sum(sum);
+    }
+    alignas(16) int32_t bits[kRows];
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      bias[r] = lanes::reduce_sum(sums[r]);
+      bits[r] = hn::GetLane(hn::MaxOfLanes(IntTag(), largest[r]));
+    }
+    const FactorScales<kRows> scale(bits, kWideLimit);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      step[r] = scale.step[r];
+      I32x16 integers[kBlocks];
+#pragma GCC unroll 4
+      for (int b = 0; b < kBlocks; ++b) {
+        const F32x16 product = lanes::mul(lanes::load(rows.weights + r * kTile + 16 * b), scales[b]);
+        integers[b] = to_factors(product, scale.factor[r]);
+      }
+      store_tile_factors(integers, factors + r * factor_bytes(kTile));
     }
   }
 };
 
 /// Sums of one unit of dimensions over all values: two vectors of 16 for each of kRows queries.
-template <typename F, int kRows>
+template <typename F, int kRows, typename Meanwhile>
 HWY_INLINE void unit_dots(Records records, int64_t fours, int64_t number, const GroupFactors<kRows>& weights,
-                          Dot (&dots)[kRows][2]) {
+                          Dot (&dots)[kRows][2], Meanwhile& meanwhile) {
   FactorRow factors[kRows];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
     factors[r] = factor_row(weights.factors + r * factor_bytes(kTile), kTile, 0);
   }
   for (int64_t i = 0; i < fours; ++i) {
+    if (i % 4 == 0) meanwhile.step();
     I32x16 vectors[2];
     F::value_vectors(records + 4 * i, number, vectors);
     const Codes codes[2] = {expand(vectors[0]), expand(vectors[1])};
@@ -98,16 +129,16 @@ HWY_INLINE void in_order(const Dot (&dots)[2], F32x16 (&out)[2]) {
   }
 }
 
-template <typename F, int kRows>
+template <typename F, int kRows, typename Meanwhile>
 HWY_INLINE void add_unit(Records records, int64_t fours, int64_t number, const GroupFactors<kRows>& weights,
-                         float* sums, int64_t stride) {
+                         float* sums, int64_t stride, Meanwhile& meanwhile) {
   Dot dots[kRows][2];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
     clear(dots[r][0]);
     clear(dots[r][1]);
   }
-  unit_dots<F, kRows>(records, fours, number, weights, dots);
+  unit_dots<F, kRows>(records, fours, number, weights, dots, meanwhile);
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
     F32x16 products[2];
@@ -126,7 +157,8 @@ HWY_NOINLINE void sum_rows(const AccumulateTask& task, int64_t q, const Piece<F>
                            NextRecords<F>& next) {
   const WeightRows<kRows> rows(task, q, piece.count);
   const int64_t fours = (piece.count + 3) / 4;
-  const int64_t units = task.shape.dim / kUnit;
+  // Spread over all units, a little at a time: many requests at once would block the loads.
+  FetchSteps<F> meanwhile(next, q == 0 ? kTile : 0, task.shape.dim / kUnit * ((fours + 3) / 4));
   const int64_t stride = padded(task.shape.dim);
   for (int64_t g = 0; g < task.shape.dim / task.shape.group; ++g) {
     GroupFactors<kRows> weights;
@@ -135,12 +167,11 @@ HWY_NOINLINE void sum_rows(const AccumulateTask& task, int64_t q, const Piece<F>
     UnpackedGroup group;
     if constexpr (!F::kDirect) group.template fill<F>(piece.codes, 4 * fours, number, task.shape.group);
     for (int64_t u = 0; u < task.shape.group / kUnit; ++u) {
-      if (q == 0) next.fetch((kTile + units - 1) / units);
       float* sums = task.sums + q * stride + number + u * kUnit;
       if constexpr (F::kDirect) {
-        add_unit<F, kRows>(piece.codes, fours, number + u * kUnit, weights, sums, stride);
+        add_unit<F, kRows>(piece.codes, fours, number + u * kUnit, weights, sums, stride, meanwhile);
       } else {
-        add_unit<BytesOf<F>, kRows>(group.codes, fours, u * kUnit, weights, sums, stride);
+        add_unit<BytesOf<F>, kRows>(group.codes, fours, u * kUnit, weights, sums, stride, meanwhile);
       }
     }
   }

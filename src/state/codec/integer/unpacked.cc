@@ -16,20 +16,20 @@ namespace kvern::state {
 namespace HWY_NAMESPACE {
 namespace {
 
-using Unpacked = integer::Form<8, integer::FloatParameters>;
-
 // Only the unpack kernels of other codecs write this form.
 void no_encode(const EncodeTask&, const EncodedRun&) { KVERN_CHECK(false); }
 
 }  // namespace
 
+template <bool kNarrow>
 const CodecKernels& unpacked_kernels() {
+  using F = integer::Form<8, integer::FloatParameters, false, kNarrow>;
   static constexpr CodecKernels kKernels = {&no_encode,
-                                            &integer::decode<Unpacked>,
+                                            &integer::decode<F>,
                                             &integer::query_bytes,
-                                            &integer::prepare,
-                                            &integer::scores<Unpacked>,
-                                            &integer::accumulate<Unpacked>,
+                                            &integer::prepare<F>,
+                                            &integer::scores<F>,
+                                            &integer::accumulate<F>,
                                             nullptr};
   return kKernels;
 }
@@ -42,13 +42,17 @@ HWY_AFTER_NAMESPACE();
 namespace kvern::state::integer {
 namespace {
 
-constexpr auto kKernels = KVERN_TARGET_TABLE(unpacked_kernels);
-
 size_t record_bytes(const Codec& codec, int plane, int64_t dim) {
   return static_cast<size_t>(plane == 0 ? dim : dim / codec.group * 4);
 }
-const CodecKernels& kernels(compute::CpuTarget target) { return kKernels[target](); }
 
+template <bool kNarrow>
+const CodecKernels& kernels(compute::CpuTarget target) {
+  static constexpr auto kKernels = KVERN_TARGET_TABLE(unpacked_kernels<kNarrow>);
+  return kKernels[target]();
+}
+
+template <bool kNarrow>
 constexpr Codec unpacked(std::string_view name, int64_t group) {
   return {.kind = CodecKind::kAffine,
           .bits = 8,
@@ -57,14 +61,15 @@ constexpr Codec unpacked(std::string_view name, int64_t group) {
           .planes = 3,
           .takes = &takes_groups,
           .record_bytes = &record_bytes,
-          .kernels = &kernels};
+          .kernels = &kernels<kNarrow>};
 }
 
 }  // namespace
 
-constinit const Codec kUnpacked32 = unpacked("unpacked32", 32);
-constinit const Codec kUnpacked64 = unpacked("unpacked64", 64);
-constinit const Codec kUnpacked128 = unpacked("unpacked128", 128);
+constinit const std::array<Codec, 6> kUnpackedForms = {
+    {unpacked<false>("unpacked32", 32), unpacked<false>("unpacked64", 64),
+     unpacked<false>("unpacked128", 128), unpacked<true>("narrow32", 32), unpacked<true>("narrow64", 64),
+     unpacked<true>("narrow128", 128)}};
 
 bool takes_groups(const Codec& codec, int64_t dim) {
   return dim > 0 && dim <= kMaxDim && dim % codec.group == 0;

@@ -2,14 +2,21 @@
 // and biases in single precision. Internal: not in the registry, never stored.
 #pragma once
 
+#include <array>
+
 #include "state/codec/codec.h"
+#include "state/codec/integer/limits.h"
 
 namespace kvern::state::integer {
 
-/// By group: 32, 64, 128.
-extern const Codec kUnpacked32;
-extern const Codec kUnpacked64;
-extern const Codec kUnpacked128;
+/// [wide or narrow queries][group 32, 64, 128]
+extern const std::array<Codec, 6> kUnpackedForms;
+
+/// The form for codes of `bits` in groups of 32, 64 or 128.
+constexpr const Codec& unpacked_form(int bits, int64_t group) {
+  const size_t size = group == 32 ? 0 : group == 64 ? 1 : 2;
+  return kUnpackedForms[narrow_queries(bits) ? 3 + size : size];
+}
 
 /// Whether vectors of `dim` numbers fit the codec's group and the kernels' scratch.
 bool takes_groups(const Codec& codec, int64_t dim);

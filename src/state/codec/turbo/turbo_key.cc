@@ -109,7 +109,7 @@ const CodecKernels& turbo_key_kernels() {
   static constexpr CodecKernels kKernels = {&integer::encode<F, Encoder<kBits>>,
                                             &turbo_key::decode<F, kSigned>,
                                             &integer::query_bytes,
-                                            &integer::prepare,
+                                            &integer::prepare<F>,
                                             &integer::scores<F>,
                                             &integer::accumulate<F>,
                                             &integer::unpack<F, kSigned>};
@@ -142,7 +142,7 @@ constexpr Codec key_codec(std::string_view name) {
           .takes = &takes,
           .record_bytes = &integer::grouped_record_bytes,
           .kernels = &kernels<kBits>,
-          .unpacked = &integer::kUnpacked32};
+          .unpacked = &integer::unpacked_form(kBits, turbo::kGroup)};
 }
 
 constinit const std::array<Codec, 4> kCodecs = {

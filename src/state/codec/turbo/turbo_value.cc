@@ -39,7 +39,8 @@ struct Kernels {
       for (int64_t g = 0; g < groups; ++g) {
         alignas(64) uint8_t codes[kGroup];
         scales[g] = encode_group(task.from + i * task.stride + g * kGroup, codes);
-        state::integer::pack_codes<kBits>(codes, kGroup, to.planes[0] + code_bytes((i * groups + g) * kGroup));
+        state::integer::pack_codes<kBits>(codes, kGroup,
+                                          to.planes[0] + code_bytes((i * groups + g) * kGroup));
       }
       alignas(32) uint16_t stored[16];
       half::store_f16(lanes::load(scales), stored);
