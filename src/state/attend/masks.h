@@ -114,7 +114,8 @@ ColumnMoves rotating_rollback(RotatingPositions& positions, std::span<const int6
 /// Rows in this order stay.
 void select_rows(RotatingPositions& positions, std::span<const int64_t> rows);
 
-/// Columns of the newest positions of a row in time order, at most `limit`.
+/// Columns of the newest positions of a row in time order, at most `limit` <= M; M - 1 for a row to which a
+/// block has brought padding only.
 std::vector<int64_t> rotating_columns(const RotatingPositions& positions, int64_t row, int64_t limit);
 
 }  // namespace kvern::state
