@@ -1,4 +1,5 @@
 // kvern inspect: what a model file holds and how kvern would run it.
+#include <algorithm>
 #include <map>
 
 #include <CLI/CLI.hpp>
@@ -53,6 +54,21 @@ Result<Facts> collect(const model::Model& model, const engine::TextParts& text, 
   return facts;
 }
 
+int64_t windowed_layers(const model::ModelConfig& c) {
+  return c.window ? std::ranges::count(c.window->layers, true) : 0;
+}
+
+/// "sliding window 512 in 22 of 26 layers", "the last 15 read keys and values of earlier ones", or nothing.
+std::string attention_text(const model::ModelConfig& c) {
+  std::string text;
+  if (c.window)
+    text +=
+        fmt::format(", sliding window {} in {} of {} layers", c.window->tokens, windowed_layers(c), c.layers);
+  if (c.shared_kv_layers > 0)
+    text += fmt::format(", the last {} layers read keys and values of earlier ones", c.shared_kv_layers);
+  return text;
+}
+
 json::object geometry_json(const model::ModelConfig& c) {
   json::object object{{"family", model::to_string(c.family)},
                       {"name", c.name},
@@ -70,6 +86,8 @@ json::object geometry_json(const model::ModelConfig& c) {
                       {"rope_theta", c.rope.theta},
                       {"rope_dims", c.rope.rotary_dims}};
   object["window"] = c.window ? json::value(c.window->tokens) : json::value(nullptr);
+  object["windowed_layers"] = windowed_layers(c);
+  object["shared_kv_layers"] = c.shared_kv_layers;
   object["end_tokens"] = json::array(c.end_tokens.begin(), c.end_tokens.end());
   return object;
 }
@@ -114,7 +132,7 @@ std::string report_text(const Facts& facts) {
                      c.head_dim_k == c.head_dim_v ? fmt::format("{}", c.head_dim_k)
                                                   : fmt::format("{} / {}", c.head_dim_k, c.head_dim_v));
   out += fmt::format("  vocabulary   {}{}\n  context      {} tokens{}\n", c.vocab, c.tied ? ", tied" : "",
-                     c.context, c.window ? fmt::format(", sliding window {}", c.window->tokens) : "");
+                     c.context, attention_text(c));
   out += fmt::format("  parameters   {:.1f} M in layers, {:.1f} M in the output matrix\n",
                      facts.model.layer_parameters() / 1e6, facts.model.output_parameters() / 1e6);
   for (const auto& [name, sum] : facts.types) {

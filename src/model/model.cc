@@ -6,7 +6,10 @@ namespace kvern::model {
 
 Result<std::unique_ptr<Model>> Model::open(Files& files, const std::string& path, int64_t context_tokens) {
   KVERN_TRY(OpenedModel opened, open_model(files, path));
-  if (context_tokens > 0) opened.config.rope.context = context_tokens;
+  if (context_tokens > 0) {
+    opened.config.rope.context = context_tokens;
+    if (opened.config.local_rope) opened.config.local_rope->context = context_tokens;
+  }
   std::unique_ptr<Model> model(new Model(std::move(opened)));
   KVERN_TRY(model->graph_, make_graph(model->opened_.config, model->opened_.weights));
   return model;
@@ -14,18 +17,22 @@ Result<std::unique_ptr<Model>> Model::open(Files& files, const std::string& path
 
 state::KvSpec Model::kv_spec() const {
   const ModelConfig& c = config();
-  const state::KvLayerSpec layer{.kv_heads = c.kv_heads, .k_dim = c.head_dim_k, .v_dim = c.head_dim_v};
-  return {.layers = std::vector<state::KvLayerSpec>(static_cast<size_t>(c.layers), layer)};
+  state::KvSpec spec;
+  for (int64_t layer = 0; layer < kv_layers(c); ++layer)
+    spec.layers.push_back({.kv_heads = c.kv_heads,
+                           .k_dim = c.head_dim_k,
+                           .v_dim = c.head_dim_v,
+                           .window = is_windowed(c, layer) ? c.window->tokens : 0});
+  return spec;
 }
 
 int64_t Model::layer_parameters() const {
   int64_t sum = 0;
-  for (const LayerWeights& layer : opened_.weights.layers) {
-    for (const compute::WeightMatrix* matrix :
-         {&layer.q, &layer.k, &layer.v, &layer.attn_output, &layer.gate, &layer.up, &layer.down}) {
-      sum += matrix->rows * matrix->cols;
-    }
-  }
+  const auto add = [&](const auto& matrices) {
+    for (const compute::WeightMatrix* matrix : matrices) sum += matrix->rows * matrix->cols;
+  };
+  for (const LayerWeights& layer : opened_.weights.layers) add(matrices_of(layer));
+  if (opened_.weights.gemma3n) add(matrices_of(*opened_.weights.gemma3n));
   return sum;
 }
 

@@ -25,7 +25,7 @@ class Model {
 
   const ModelConfig& config() const { return opened_.config; }
   const OpenedModel& opened() const { return opened_; }
-  /// Sizes of the layers that own keys and values.
+  /// Sizes and windows of the layers that own keys and values: the first kv_layers(config()) ones.
   state::KvSpec kv_spec() const;
   Graph& graph() { return *graph_; }
 

@@ -1,5 +1,7 @@
 #include "model/weight_finder.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "model/config/tensor_names.h"
@@ -30,6 +32,14 @@ bool is_float(const StoredTensor& tensor) {
 
 }  // namespace
 
+uint64_t stored_bytes(const WeightMatrix& matrix) {
+  uint64_t bytes = matrix.row_stride_bytes * static_cast<uint64_t>(matrix.rows);
+  if (matrix.affine.scales != nullptr)
+    bytes += 2 * static_cast<uint64_t>(matrix.rows) *
+             compute::row_bytes(matrix.affine.type, matrix.cols / matrix.affine.group_size);
+  return bytes;
+}
+
 bool WeightFinder::has_module(const std::string& module) const {
   return source_.find(module + ".weight") != nullptr;
 }
@@ -56,6 +66,26 @@ Result<WeightMatrix> WeightFinder::matrix(const std::string& module, MatrixShape
                       .data = tensor->bytes.data(),
                       .row_stride_bytes = compute::row_bytes(*tensor->type, shape.cols),
                       .affine = {}};
+}
+
+Result<std::vector<WeightMatrix>> WeightFinder::stack(const std::string& module, int64_t count,
+                                                      MatrixShape shape) {
+  KVERN_TRY(const StoredTensor* tensor, require(module + ".weight"));
+  const int64_t expected[] = {count, shape.rows, shape.cols};
+  if (!tensor->type || !std::ranges::equal(tensor->shape, expected))
+    return fail(ErrorCode::kCorrupt,
+                fmt::format("expected shape {}, found {}", shape_text(expected), shape_text(tensor->shape)),
+                place(*tensor));
+  const size_t row = compute::row_bytes(*tensor->type, shape.cols);
+  std::vector<WeightMatrix> matrices;
+  for (int64_t i = 0; i < count; ++i)
+    matrices.push_back({.type = *tensor->type,
+                        .rows = shape.rows,
+                        .cols = shape.cols,
+                        .data = tensor->bytes.data() + static_cast<size_t>(i * shape.rows) * row,
+                        .row_stride_bytes = row,
+                        .affine = {}});
+  return matrices;
 }
 
 Result<const StoredTensor*> WeightFinder::affine_part(const std::string& name, MatrixShape shape) {

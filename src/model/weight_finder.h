@@ -19,6 +19,9 @@ struct MatrixShape {
   int64_t cols = 0;
 };
 
+/// Bytes that a matrix takes in its file, an affine one's scales and biases included.
+uint64_t stored_bytes(const compute::WeightMatrix& matrix);
+
 /// One thread. Borrows source and configuration. Remembers which tensors were used.
 class WeightFinder {
  public:
@@ -28,6 +31,11 @@ class WeightFinder {
 
   /// The matrix `module`.weight, with `module`.scales and .biases where it is MLX-quantized.
   Result<compute::WeightMatrix> matrix(const std::string& module, MatrixShape shape);
+
+  /// `count` matrices, one below the other in the three-dimensional tensor `module`.weight [count, rows,
+  /// cols].
+  Result<std::vector<compute::WeightMatrix>> stack(const std::string& module, int64_t count,
+                                                   MatrixShape shape);
 
   /// The vector `module`.`part` [count] ("weight" or "bias") as f32.
   Result<std::vector<float>> vector(const std::string& module, std::string_view part, int64_t count);

@@ -32,6 +32,7 @@ class Loader {
   Status mlp(LayerWeights& layer);
   Status mlp_biases(LayerWeights& layer);
   bool fused_gate_up() const;
+  bool owns_kv() const { return layer_ < kv_layers(config_); }
 
   int64_t q_rows() const { return config_.heads * config_.head_dim_k; }
   int64_t k_rows() const { return config_.kv_heads * config_.head_dim_k; }
@@ -50,10 +51,13 @@ Result<std::vector<float>> Loader::norm(Module module, int64_t count) {
 
 Status Loader::separate_qkv(LayerWeights& layer) {
   KVERN_TRY(layer.q, matrix(Module::kAttnQ, q_rows(), config_.hidden));
+  if (config_.qkv_bias) {
+    KVERN_TRY(layer.q_bias, bias(Module::kAttnQ, q_rows()));
+  }
+  if (!owns_kv()) return Ok{};
   KVERN_TRY(layer.k, matrix(Module::kAttnK, k_rows(), config_.hidden));
   KVERN_TRY(layer.v, matrix(Module::kAttnV, v_rows(), config_.hidden));
   if (!config_.qkv_bias) return Ok{};
-  KVERN_TRY(layer.q_bias, bias(Module::kAttnQ, q_rows()));
   KVERN_TRY(layer.k_bias, bias(Module::kAttnK, k_rows()));
   KVERN_TRY(layer.v_bias, bias(Module::kAttnV, v_rows()));
   return Ok{};
@@ -84,7 +88,12 @@ Status Loader::attention(LayerWeights& layer) {
   }
   if (config_.qk_norm) {
     KVERN_TRY(layer.q_norm, norm(Module::kAttnQNorm, config_.head_dim_k));
-    KVERN_TRY(layer.k_norm, norm(Module::kAttnKNorm, config_.head_dim_k));
+    if (owns_kv()) {
+      KVERN_TRY(layer.k_norm, norm(Module::kAttnKNorm, config_.head_dim_k));
+    }
+  }
+  if (config_.post_norms) {
+    KVERN_TRY(layer.attn_post_norm, norm(Module::kPostAttnNorm, config_.hidden));
   }
   return Ok{};
 }
@@ -97,7 +106,11 @@ bool Loader::fused_gate_up() const {
 }
 
 Status Loader::mlp(LayerWeights& layer) {
-  KVERN_TRY(layer.ffn_norm, norm(Module::kFfnNorm, config_.hidden));
+  KVERN_TRY(layer.ffn_norm,
+            norm(config_.post_norms ? Module::kPreFfnNorm : Module::kFfnNorm, config_.hidden));
+  if (config_.post_norms) {
+    KVERN_TRY(layer.ffn_post_norm, norm(Module::kPostFfnNorm, config_.hidden));
+  }
   if (fused_gate_up()) {
     KVERN_TRY(const WeightMatrix fused, matrix(Module::kFfnGateUp, 2 * config_.ffn, config_.hidden));
     layer.gate = rows_of(fused, 0, config_.ffn);
@@ -117,14 +130,6 @@ Status Loader::mlp_biases(LayerWeights& layer) {
   return Ok{};
 }
 
-uint64_t stored_bytes(const WeightMatrix& matrix) {
-  uint64_t bytes = matrix.row_stride_bytes * static_cast<uint64_t>(matrix.rows);
-  if (matrix.affine.scales != nullptr)
-    bytes += 2 * static_cast<uint64_t>(matrix.rows) *
-             compute::row_bytes(matrix.affine.type, matrix.cols / matrix.affine.group_size);
-  return bytes;
-}
-
 Result<LoadedWeights> Loader::load() {
   LoadedWeights weights;
   KVERN_TRY(weights.token_embedding, matrix(Module::kTokenEmbedding, config_.vocab, config_.hidden));
@@ -138,16 +143,23 @@ Result<LoadedWeights> Loader::load() {
     LayerWeights layer;
     KVERN_TRY_STATUS(attention(layer));
     KVERN_TRY_STATUS(mlp(layer));
-    for (const WeightMatrix* matrix :
-         {&layer.q, &layer.k, &layer.v, &layer.attn_output, &layer.gate, &layer.up, &layer.down})
-      weights.bytes_per_token += stored_bytes(*matrix);
+    for (const WeightMatrix* matrix : matrices_of(layer)) weights.bytes_per_token += stored_bytes(*matrix);
     weights.layers.push_back(std::move(layer));
+  }
+  if (config_.gemma3n) {
+    KVERN_TRY(weights.gemma3n, load_gemma3n_weights(finder_, config_));
+    for (const WeightMatrix* matrix : matrices_of(*weights.gemma3n))
+      weights.bytes_per_token += stored_bytes(*matrix);
   }
   KVERN_TRY_STATUS(finder_.check_all_used());
   return weights;
 }
 
 }  // namespace
+
+std::array<const WeightMatrix*, 7> matrices_of(const LayerWeights& layer) {
+  return {&layer.q, &layer.k, &layer.v, &layer.attn_output, &layer.gate, &layer.up, &layer.down};
+}
 
 Result<LoadedWeights> load_weights(const TensorSource& source, const ModelConfig& config) {
   return Loader(source, config).load();

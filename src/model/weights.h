@@ -1,18 +1,22 @@
 // A model's weights, found, checked and ready for kernels.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "compute/tensor/weight.h"
 #include "model/config/model_config.h"
+#include "model/gemma3n_weights.h"
 #include "model/tensor_source.h"
 
 namespace kvern::model {
 
 /// Weights of one layer. Matrices are views into the source; vectors are f32 copies with the family's offset
-/// applied, empty where the model has none. Fused matrices (qkv, gate and up) appear as their parts.
+/// applied, empty where the model has none. Fused matrices (qkv, gate and up) appear as their parts. k and v
+/// have no rows in a layer that shares those of another.
 struct LayerWeights {
   std::vector<float> attn_norm;         ///< [hidden]
   compute::WeightMatrix q;              ///< [heads * head_dim_k, hidden]
@@ -25,15 +29,20 @@ struct LayerWeights {
   std::vector<float> attn_output_bias;  ///< [hidden]
   std::vector<float> q_norm;            ///< [head_dim_k]
   std::vector<float> k_norm;            ///< [head_dim_k]
+  std::vector<float> attn_post_norm;    ///< [hidden]
 
-  std::vector<float> ffn_norm;   ///< [hidden]
-  compute::WeightMatrix gate;    ///< [ffn, hidden]
-  compute::WeightMatrix up;      ///< [ffn, hidden]
-  compute::WeightMatrix down;    ///< [hidden, ffn]
-  std::vector<float> gate_bias;  ///< [ffn]
-  std::vector<float> up_bias;    ///< [ffn]
-  std::vector<float> down_bias;  ///< [hidden]
+  std::vector<float> ffn_norm;       ///< [hidden]
+  compute::WeightMatrix gate;        ///< [ffn, hidden]
+  compute::WeightMatrix up;          ///< [ffn, hidden]
+  compute::WeightMatrix down;        ///< [hidden, ffn]
+  std::vector<float> gate_bias;      ///< [ffn]
+  std::vector<float> up_bias;        ///< [ffn]
+  std::vector<float> down_bias;      ///< [hidden]
+  std::vector<float> ffn_post_norm;  ///< [hidden]
 };
+
+/// The matrices of a layer that each token passes.
+std::array<const compute::WeightMatrix*, 7> matrices_of(const LayerWeights& layer);
 
 /// Borrowed from the TensorSource, which must outlive it. Immutable.
 struct LoadedWeights {
@@ -41,6 +50,7 @@ struct LoadedWeights {
   compute::WeightMatrix output;           ///< [vocab, hidden]; the embedding where tied
   std::vector<float> output_norm;         ///< [hidden]
   std::vector<LayerWeights> layers;
+  std::optional<Gemma3nWeights> gemma3n;
   /// Bytes of matrices that one decoded token reads: all but the embedding where it is not the output too.
   uint64_t bytes_per_token = 0;
 };

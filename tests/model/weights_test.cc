@@ -2,6 +2,7 @@
 #include "model/weights.h"
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -121,6 +122,64 @@ TEST(Weights, of_gemma_have_one_added_to_norms_from_safetensors_but_not_from_ggu
   ASSERT_OK_AND_ASSIGN(const OpenedModel llama, open_model(*posix, folder));
   EXPECT_EQ(gemma.weights.output_norm[0], llama.weights.output_norm[0] + 1.0F);
   EXPECT_EQ(gemma.weights.layers[1].ffn_norm[63], llama.weights.layers[1].ffn_norm[63] + 1.0F);
+}
+
+// A small Gemma 3n of two layers, of which the second one reads the keys and values of the first.
+TinyGguf gemma3n() {
+  TinyGguf tiny("gemma3n");
+  tiny.u32("gemma3n.block_count", 2);
+  tiny.u32("gemma3n.attention.shared_kv_layers", 1);
+  tiny.u32("gemma3n.embedding_length_per_layer_input", 32);
+  tiny.tensors["per_layer_token_embd.weight"] = {{32, 64}};
+  tiny.tensors["per_layer_model_proj.weight"] = {{64, 64}};
+  tiny.tensors["per_layer_proj_norm.weight"] = {{32}};
+  tiny.tensors["altup_proj.weight"] = {{3, 64, 64}};
+  tiny.tensors["altup_unembd_proj.weight"] = {{3, 64, 64}};
+  const std::map<std::string, std::vector<int64_t>> more = {
+      {"attn_q_norm", {16}},         {"attn_k_norm", {16}},
+      {"post_attention_norm", {64}}, {"post_ffw_norm", {64}},
+      {"inp_gate", {32, 64}},        {"proj", {64, 32}},
+      {"post_norm", {64}},           {"altup_correct_coef", {4, 4}},
+      {"altup_correct_scale", {64}}, {"altup_predict_coef", {16, 4}},
+      {"altup_router", {4, 64}},     {"altup_router_norm", {64}},
+      {"laurel_l", {8, 64}},         {"laurel_r", {64, 8}},
+      {"laurel_post_norm", {64}}};
+  for (const auto& [name, shape] : more) tiny.tensors["blk.0." + name + ".weight"] = {shape};
+  const auto first = tiny.tensors;
+  for (const auto& [name, tensor] : first)
+    if (name.starts_with("blk.0.")) tiny.tensors["blk.1." + name.substr(6)] = tensor;
+  return tiny;
+}
+
+TEST(Weights, of_gemma3n_are_found_and_those_of_shared_keys_need_not_be_there) {
+  TinyGguf tiny = gemma3n();
+  ASSERT_OK_AND_ASSIGN(const OpenedModel with, open(tiny));
+  ASSERT_TRUE(with.weights.gemma3n);
+  const Gemma3nWeights& parts = *with.weights.gemma3n;
+  EXPECT_EQ(parts.projections.size(), 3U);
+  EXPECT_EQ(parts.projections[2].data, parts.projections[0].data + 2 * 64 * 64 * 4);
+  EXPECT_EQ(parts.layers[1].laurel_left.rows, 8);
+  EXPECT_EQ(with.weights.layers[0].k.rows, 32);
+  EXPECT_EQ(with.weights.layers[1].k.rows, 0);
+  EXPECT_TRUE(with.weights.layers[1].k_norm.empty());
+  EXPECT_EQ(with.weights.layers[1].attn_post_norm.size(), 64U);
+  for (const char* name : {"attn_k", "attn_v", "attn_k_norm"})
+    tiny.tensors.erase(std::string("blk.1.") + name + ".weight");
+  ASSERT_OK_AND_ASSIGN(const OpenedModel without, open(tiny));
+  EXPECT_EQ(without.weights.bytes_per_token, with.weights.bytes_per_token);
+}
+
+TEST(Weights, of_gemma3n_are_checked) {
+  TinyGguf tiny = gemma3n();
+  tiny.tensors["altup_proj.weight"] = {{2, 64, 64}};
+  EXPECT_ERROR(open(tiny), kCorrupt,
+               "tensor 'altup_proj.weight': expected shape [3, 64, 64], found [2, 64, 64]");
+  tiny = gemma3n();
+  tiny.tensors.erase("blk.1.laurel_r.weight");
+  EXPECT_ERROR(open(tiny), kNotFound, "'blk.1.laurel_r.weight' is missing");
+  tiny = gemma3n();
+  tiny.tensors.erase("blk.0.attn_k.weight");
+  EXPECT_ERROR(open(tiny), kNotFound, "'blk.0.attn_k.weight' is missing");
 }
 
 class Mlx : public testing::Test {

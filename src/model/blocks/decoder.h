@@ -1,63 +1,42 @@
-// The dense pre-norm decoder that the Llama-like families share: embedding, layers of attention and gated
-// feed-forward, final norm, output matrix. A family file says how its own differs.
+// The dense decoder that most families share: embedding, layers of attention and gated feed-forward on one
+// residual stream, final norm, output matrix. The configuration says which norms, biases, caps and windows a
+// model has; a family file names what is its own.
 #pragma once
 
-#include "compute/kernels/activation.h"
-#include "compute/kernels/norm.h"
-#include "compute/kernels/rope.h"
+#include <memory>
+
+#include "base/result.h"
+#include "model/blocks/attention.h"
 #include "model/blocks/buffers.h"
+#include "model/blocks/ends.h"
+#include "model/blocks/feed_forward.h"
 #include "model/config/model_config.h"
 #include "model/graph.h"
 #include "model/weights.h"
 
 namespace kvern::model {
 
-/// What a family decides.
-struct DecoderTraits {
-  compute::Activation activation = compute::Activation::kSilu;  ///< of the gate
-  bool qk_norm = false;  ///< RMS norm of each head's q and k before rope
-  float embedding_scale = 1.0F;
-};
-
-/// The kernel for the activation that a configuration names.
-compute::Activation activation_of(const ModelConfig& config);
-
-/// Buffers of a step: everything [tokens, …] f32.
-struct DecoderBuffers {
-  Buffer residual;  ///< [tokens, hidden]: the stream that layers add to
-  Buffer normed;    ///< [tokens, hidden]
-  Buffer q;         ///< [tokens, heads, head_dim_k]
-  Buffer k;         ///< [tokens, kv_heads, head_dim_k]
-  Buffer v;         ///< [tokens, kv_heads, head_dim_v]
-  Buffer attended;  ///< [tokens, heads, head_dim_v]
-  Buffer gate;      ///< [tokens, ffn]
-  Buffer up;        ///< [tokens, ffn]
-  Buffer branch;    ///< [tokens, hidden]: what a block adds to the residual
-  compute::RopeAngles angles;
-};
-
-/// The computation itself; see Graph for the contract.
+/// See Graph for the contract.
 class DenseDecoder : public Graph {
  public:
-  /// `config` and `weights` outlive the graph.
-  DenseDecoder(const ModelConfig& config, const LoadedWeights& weights, compute::RopeTable rope,
-               DecoderTraits traits);
+  /// `config` and `weights` outlive the graph. Errors: rope parameters that make no sense.
+  static Result<std::unique_ptr<Graph>> create(const ModelConfig& config, const LoadedWeights& weights);
   void forward(compute::Context& context, state::KvCache& kv, const ForwardInput& input,
                float* logits) override;
 
  private:
-  struct StepView;
-  void embed(const StepView& step);
-  void attention(const StepView& step, const LayerWeights& layer, state::LayerIndex index);
-  void feed_forward(const StepView& step, const LayerWeights& layer);
-  void write_logits(const StepView& step, float* logits);
-  compute::RmsNormWeights norm(const std::vector<float>& weight) const;
+  DenseDecoder(const ModelConfig& config, const LoadedWeights& weights, AttentionBlock attention);
+  void run_layer(const StepView& step, const LayerView& layer);
+  void norm(const StepView& step, const float* x, const std::vector<float>& weight, float* out) const;
 
   const ModelConfig& config_;
   const LoadedWeights& weights_;
-  compute::RopeTable rope_;
-  DecoderTraits traits_;
-  DecoderBuffers buffers_;
+  Ends ends_;
+  AttentionBlock attention_;
+  FeedForwardBlock feed_forward_;
+  Buffer residual_;  // [tokens, hidden]: the stream that layers add to
+  Buffer normed_;    // [tokens, hidden]
+  Buffer branch_;    // [tokens, hidden]: what a block adds to the stream
 };
 
 }  // namespace kvern::model

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "model/config/end_tokens.h"
+#include "model/config/gemma_from_gguf.h"
+#include "model/config/gguf_fields.h"
 #include "model/config/tensor_values.h"
 #include "model/printable.h"
 
@@ -25,12 +27,21 @@ struct Architecture {
 
 // llama.cpp's converter reorders q and k of `llama` so that rope pairs neighbours; the others keep halves.
 constexpr Architecture kArchitectures[] = {
-    {"llama", Family::kLlama, RopePairing::kInterleaved}, {"qwen2", Family::kQwen2, RopePairing::kHalfSplit},
-    {"qwen3", Family::kQwen3, RopePairing::kHalfSplit},   {"phi3", Family::kPhi3, RopePairing::kHalfSplit},
+    {"llama", Family::kLlama, RopePairing::kInterleaved},
+    {"qwen2", Family::kQwen2, RopePairing::kHalfSplit},
+    {"qwen3", Family::kQwen3, RopePairing::kHalfSplit},
+    {"phi3", Family::kPhi3, RopePairing::kHalfSplit},
     {"gemma", Family::kGemma, RopePairing::kHalfSplit},
+    {"gemma2", Family::kGemma2, RopePairing::kHalfSplit},
+    {"gemma3", Family::kGemma3, RopePairing::kHalfSplit},
+    {"gemma3n", Family::kGemma3n, RopePairing::kHalfSplit},
 };
 
-// Keys that would change the computation, with the value that leaves it alone.
+// Of files that were written before the metadata said so.
+constexpr int64_t kGemma2Window = 4096;
+
+// Keys that would change the computation, with the value that leaves it alone. Gemma's later families have
+// soft caps.
 struct NeutralKey {
   std::string_view suffix;
   double neutral;
@@ -46,7 +57,6 @@ constexpr NeutralKey kNeutralKeys[] = {
     {"attention.clamp_kqv", 0},
     {"attention.max_alibi_bias", 0},
     {"attention.causal", 1},
-    {"attention.sliding_window_pattern", 0},
     {"attention.temperature_length", 0},
     {"use_parallel_residual", 0},
     {"rope.scaling.yarn_log_multiplier", 0},
@@ -55,7 +65,7 @@ constexpr NeutralKey kNeutralKeys[] = {
 class Builder {
  public:
   Builder(const GgufFile& file, const Architecture& architecture)
-      : file_(file), metadata_(file.metadata()), prefix_(std::string(architecture.name) + '.') {
+      : file_(file), metadata_(file.metadata()), fields_(file, architecture.name, config_) {
     config_.family = architecture.family;
     config_.source = SourceKind::kGguf;
     config_.rope.pairing = architecture.pairing;
@@ -64,20 +74,12 @@ class Builder {
   Result<ModelConfig> build() &&;
 
  private:
-  std::string key(std::string_view suffix) const { return prefix_ + std::string(suffix); }
+  std::string key(std::string_view suffix) const { return fields_.key(suffix); }
   bool has(std::string_view tensor) const { return file_.find(tensor) != nullptr; }
   std::unexpected<Error> error(ErrorCode code, std::string reason) const {
-    return fail(code, std::move(reason), file_.path());
+    return fields_.error(code, std::move(reason));
   }
-  void origin(std::string_view field, std::string from) {
-    config_.origins[std::string(field)] = std::move(from);
-  }
-
-  /// The number under a key, or the default; notes where `field` came from.
-  Result<int64_t> integer(std::string_view field, std::string_view suffix, std::optional<int64_t> otherwise);
-  Result<double> number(std::string_view field, std::string_view suffix, std::optional<double> otherwise);
-  /// As integer; a list with one value for each layer counts as that value if all are equal.
-  Result<int64_t> uniform(std::string_view field, std::string_view suffix, std::optional<int64_t> otherwise);
+  void origin(std::string_view field, std::string from) { fields_.origin(field, std::move(from)); }
 
   Status refuse_unknown_math();
   Status sizes();
@@ -85,58 +87,25 @@ class Builder {
   Status rope();
   Status rope_scaling();
   Status long_rope();
+  Status local_rope();
   Status window();
+  Result<std::vector<bool>> windowed_layers();
   void tensors_decide();
   void family_constants();
 
+  ModelConfig config_;
   const GgufFile& file_;
   const GgufMetadata& metadata_;
-  std::string prefix_;
-  ModelConfig config_;
+  GgufFields fields_;
 };
-
-Result<int64_t> Builder::integer(std::string_view field, std::string_view suffix,
-                                 std::optional<int64_t> otherwise) {
-  if (metadata_.find(key(suffix)) == nullptr && otherwise) {
-    origin(field, "default");
-    return *otherwise;
-  }
-  origin(field, key(suffix));
-  return metadata_.get<int64_t>(key(suffix));
-}
-
-Result<double> Builder::number(std::string_view field, std::string_view suffix,
-                               std::optional<double> otherwise) {
-  if (metadata_.find(key(suffix)) == nullptr && otherwise) {
-    origin(field, "default");
-    return *otherwise;
-  }
-  origin(field, key(suffix));
-  return metadata_.get<double>(key(suffix));
-}
-
-Result<int64_t> Builder::uniform(std::string_view field, std::string_view suffix,
-                                 std::optional<int64_t> otherwise) {
-  const GgufValue* value = metadata_.find(key(suffix));
-  if (value == nullptr || value->type != GgufValueType::kArray) return integer(field, suffix, otherwise);
-  KVERN_TRY(const auto values, metadata_.numbers<int64_t>(key(suffix)));
-  if (std::cmp_not_equal(values.size(), config_.layers))
-    return error(ErrorCode::kCorrupt, fmt::format("metadata key {} has {} values for {} layers",
-                                                  printable(key(suffix)), values.size(), config_.layers));
-  if (std::ranges::adjacent_find(values, std::not_equal_to<>()) != values.end())
-    return error(ErrorCode::kUnsupported,
-                 fmt::format("metadata key {} differs between layers; kvern runs models whose "
-                             "layers are alike",
-                             printable(key(suffix))));
-  origin(field, key(suffix));
-  return values.front();
-}
 
 Status Builder::refuse_unknown_math() {
   for (const NeutralKey& entry : kNeutralKeys) {
     const std::string name = key(entry.suffix);
     const GgufValue* value = metadata_.find(name);
-    if (value == nullptr) continue;
+    const bool known = (has_score_cap(config_.family) && entry.suffix == "attn_logit_softcapping") ||
+                       (is_later_gemma(config_.family) && entry.suffix == "final_logit_softcapping");
+    if (value == nullptr || known) continue;
     double number = std::nan("");
     if (value->type == GgufValueType::kBool) {
       KVERN_TRY(number, metadata_.get<bool>(name));
@@ -154,21 +123,21 @@ Status Builder::refuse_unknown_math() {
 
 Status Builder::sizes() {
   ModelConfig& c = config_;
-  KVERN_TRY(c.layers, integer("layers", "block_count", {}));
-  KVERN_TRY(c.hidden, integer("hidden", "embedding_length", {}));
-  KVERN_TRY(c.context, integer("context", "context_length", {}));
-  KVERN_TRY(c.ffn, uniform("ffn", "feed_forward_length", {}));
-  KVERN_TRY(c.heads, uniform("heads", "attention.head_count", {}));
-  KVERN_TRY(c.kv_heads, uniform("kv_heads", "attention.head_count_kv", c.heads));
+  KVERN_TRY(c.layers, fields_.integer("layers", "block_count", {}));
+  KVERN_TRY(c.hidden, fields_.integer("hidden", "embedding_length", {}));
+  KVERN_TRY(c.context, fields_.integer("context", "context_length", {}));
+  KVERN_TRY(c.ffn, fields_.uniform("ffn", "feed_forward_length", {}));
+  KVERN_TRY(c.heads, fields_.uniform("heads", "attention.head_count", {}));
+  KVERN_TRY(c.kv_heads, fields_.uniform("kv_heads", "attention.head_count_kv", c.heads));
   if (c.heads < 1)
     return error(ErrorCode::kCorrupt,
                  fmt::format("metadata key {} is {}", printable(key("attention.head_count")), c.heads));
-  KVERN_TRY(c.head_dim_k, integer("head_dim_k", "attention.key_length", c.hidden / c.heads));
-  KVERN_TRY(c.head_dim_v, integer("head_dim_v", "attention.value_length", c.hidden / c.heads));
-  KVERN_TRY(c.norm_eps, number("norm_eps", "attention.layer_norm_rms_epsilon", {}));
+  KVERN_TRY(c.head_dim_k, fields_.integer("head_dim_k", "attention.key_length", c.hidden / c.heads));
+  KVERN_TRY(c.head_dim_v, fields_.integer("head_dim_v", "attention.value_length", c.hidden / c.heads));
+  KVERN_TRY(c.norm_eps, fields_.number("norm_eps", "attention.layer_norm_rms_epsilon", {}));
   if (c.head_dim_k < 1) return Ok{};  // check_config says so
-  KVERN_TRY(const double scale,
-            number("attention_scale", "attention.scale", 1.0 / std::sqrt(static_cast<double>(c.head_dim_k))));
+  KVERN_TRY(const double scale, fields_.number("attention_scale", "attention.scale",
+                                               1.0 / std::sqrt(static_cast<double>(c.head_dim_k))));
   c.attention_scale = static_cast<float>(scale);
   return Ok{};
 }
@@ -197,8 +166,9 @@ Status Builder::vocabulary() {
 
 Status Builder::rope() {
   compute::RopeConfig& rope = config_.rope;
-  KVERN_TRY(rope.rotary_dims, integer("rope.rotary_dims", "rope.dimension_count", config_.head_dim_k));
-  KVERN_TRY(rope.theta, number("rope.theta", "rope.freq_base", 10000.0));
+  KVERN_TRY(rope.rotary_dims,
+            fields_.integer("rope.rotary_dims", "rope.dimension_count", config_.head_dim_k));
+  KVERN_TRY(rope.theta, fields_.number("rope.theta", "rope.freq_base", 10000.0));
   rope.context = config_.context;
   KVERN_TRY_STATUS(rope_scaling());
   if (const StoredTensor* divisors = file_.find("rope_freqs.weight")) {
@@ -240,12 +210,12 @@ Status Builder::rope_scaling() {
                  fmt::format("metadata key {} is {}; kvern knows none, linear, yarn and longrope",
                              printable(key("rope.scaling.type")), printable(*type)));
   }
-  KVERN_TRY(rope.factor, number("rope.factor", "rope.scaling.factor", old_factor));
+  KVERN_TRY(rope.factor, fields_.number("rope.factor", "rope.scaling.factor", old_factor));
   if (rope.scaling == RopeScaling::kLinear) return Ok{};
-  KVERN_TRY(rope.original_context,
-            integer("rope.original_context", "rope.scaling.original_context_length", config_.context));
-  KVERN_TRY(rope.beta_fast, number("rope.beta_fast", "rope.scaling.yarn_beta_fast", 32.0));
-  KVERN_TRY(rope.beta_slow, number("rope.beta_slow", "rope.scaling.yarn_beta_slow", 1.0));
+  KVERN_TRY(rope.original_context, fields_.integer("rope.original_context",
+                                                   "rope.scaling.original_context_length", config_.context));
+  KVERN_TRY(rope.beta_fast, fields_.number("rope.beta_fast", "rope.scaling.yarn_beta_fast", 32.0));
+  KVERN_TRY(rope.beta_slow, fields_.number("rope.beta_slow", "rope.scaling.yarn_beta_slow", 1.0));
   // llama.cpp multiplies its own derived factor by this one.
   KVERN_TRY(const auto attention, metadata_.get_optional<double>(key("rope.scaling.attn_factor")));
   if (attention && *attention != 1.0 && rope.factor > 0.0)
@@ -266,22 +236,75 @@ Status Builder::long_rope() {
     if (tensor == nullptr) return error(ErrorCode::kCorrupt, fmt::format("tensor '{}' is missing", name));
     KVERN_TRY(*factors, f32_values(*tensor, rope.rotary_dims / 2));
   }
-  KVERN_TRY(rope.original_context,
-            integer("rope.original_context", "rope.scaling.original_context_length", config_.context));
-  KVERN_TRY(rope.attention_factor, number("rope.attention_factor", "rope.scaling.attn_factor", 1.0));
+  KVERN_TRY(rope.original_context, fields_.integer("rope.original_context",
+                                                   "rope.scaling.original_context_length", config_.context));
+  KVERN_TRY(rope.attention_factor, fields_.number("rope.attention_factor", "rope.scaling.attn_factor", 1.0));
   if (rope.original_context > 0)
     rope.factor = static_cast<double>(config_.context) / static_cast<double>(rope.original_context);
   return Ok{};
 }
 
+// Where the windows hold when a file says no more than how wide they are.
+constexpr int64_t usual_window_period(Family family) {
+  switch (family) {
+    case Family::kGemma2:
+      return 2;
+    case Family::kGemma3:
+      return 6;
+    case Family::kGemma3n:
+      return 5;
+    default:
+      return 0;
+  }
+}
+
+Result<std::vector<bool>> Builder::windowed_layers() {
+  constexpr std::string_view kSuffix = "attention.sliding_window_pattern";
+  const GgufValue* value = fields_.find(kSuffix);
+  if (value != nullptr && value->type == GgufValueType::kArray) {
+    KVERN_TRY(std::vector<bool> layers, metadata_.flags(key(kSuffix)));
+    KVERN_TRY_STATUS(fields_.one_for_each_layer(kSuffix, layers.size()));
+    origin("window.layers", key(kSuffix));
+    return layers;
+  }
+  KVERN_TRY(const int64_t period,
+            fields_.integer("window.layers", kSuffix, usual_window_period(config_.family)));
+  if (period < 0)
+    return error(ErrorCode::kCorrupt, fmt::format("metadata key {} is {}", printable(key(kSuffix)), period));
+  std::vector<bool> layers(static_cast<size_t>(config_.layers), true);
+  if (period == 0) return layers;
+  // The last layer of each period sees everything.
+  for (size_t i = 0; i < layers.size(); ++i)
+    layers[i] = std::cmp_not_equal((i + 1) % static_cast<uint64_t>(period), 0);
+  return layers;
+}
+
 Status Builder::window() {
-  KVERN_TRY(const int64_t tokens, integer("window", "attention.sliding_window", 0));
+  const bool always = config_.family == Family::kGemma2;
+  KVERN_TRY(const int64_t tokens,
+            fields_.integer("window", "attention.sliding_window", always ? kGemma2Window : 0));
   if (tokens < 0)
     return error(ErrorCode::kCorrupt,
                  fmt::format("metadata key {} is {}", printable(key("attention.sliding_window")), tokens));
   // Zero is how the converter writes "no window".
-  if (tokens > 0 && tokens < config_.context)
-    config_.window = SlidingWindow{tokens, std::vector<bool>(static_cast<size_t>(config_.layers), true)};
+  if (tokens == 0) return Ok{};
+  KVERN_TRY(std::vector<bool> layers, windowed_layers());
+  if (std::ranges::find(layers, true) == layers.end()) return Ok{};
+  config_.window = SlidingWindow{tokens, std::move(layers)};
+  return local_rope();
+}
+
+// The layers with a window may have a rope of their own, which no scaling stretches in Gemma 3.
+Status Builder::local_rope() {
+  constexpr std::string_view kSuffix = "rope.freq_base_swa";
+  const bool unscaled = config_.family == Family::kGemma3 || config_.family == Family::kGemma3n;
+  if (!unscaled && fields_.find(kSuffix) == nullptr) return Ok{};
+  compute::RopeConfig local = config_.rope;
+  if (unscaled)
+    local = {
+        .pairing = config_.rope.pairing, .rotary_dims = config_.rope.rotary_dims, .context = config_.context};
+  KVERN_TRY(local.theta, fields_.number("local_rope.theta", kSuffix, 10000.0));
+  config_.local_rope = std::move(local);
   return Ok{};
 }
 
@@ -296,7 +319,7 @@ void Builder::tensors_decide() {
 }
 
 void Builder::family_constants() {
-  if (config_.family != Family::kGemma) return;
+  if (!is_gemma(config_.family)) return;
   // The converter has already added one to the norm weights.
   config_.activation = Activation::kGeluTanh;
   config_.embedding_scale = std::sqrt(static_cast<float>(config_.hidden));
@@ -312,6 +335,8 @@ Result<ModelConfig> Builder::build() && {
   KVERN_TRY_STATUS(rope());
   KVERN_TRY_STATUS(check_config(config_, file_.path()));
   KVERN_TRY_STATUS(window());
+  KVERN_TRY_STATUS(read_gguf_gemma(fields_, config_));
+  KVERN_TRY_STATUS(check_config(config_, file_.path()));
   return std::move(config_);
 }
 
@@ -323,7 +348,8 @@ Result<ModelConfig> config_from_gguf(const GgufFile& file) {
     if (architecture.name == name) return Builder(file, architecture).build();
   return fail(
       ErrorCode::kUnsupported,
-      fmt::format("metadata key 'general.architecture' is {}; kvern runs llama, qwen2, qwen3, phi3 and gemma",
+      fmt::format("metadata key 'general.architecture' is {}; kvern runs llama, qwen2, qwen3, phi3, gemma, "
+                  "gemma2, gemma3 and gemma3n",
                   printable(name)),
       file.path());
 }

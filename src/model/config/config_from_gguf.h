@@ -7,10 +7,10 @@
 
 namespace kvern::model {
 
-/// Architectures llama (also Mistral and its other relatives), qwen2, qwen3, phi3 and gemma; others:
-/// kUnsupported with this list. Missing, contradicting or unknown values: kCorrupt, or kUnsupported for what
-/// the model may mean but kvern does not compute (experts, soft caps, per-layer head counts, …); errors name
-/// the file and the key.
+/// Architectures llama (also Mistral and its other relatives), qwen2, qwen3, phi3, gemma, gemma2, gemma3 and
+/// gemma3n; others: kUnsupported with this list. Missing, contradicting or unknown values: kCorrupt, or
+/// kUnsupported for what the model may mean but kvern does not compute (experts, per-layer head counts, …);
+/// errors name the file and the key.
 Result<ModelConfig> config_from_gguf(const GgufFile& file);
 
 }  // namespace kvern::model

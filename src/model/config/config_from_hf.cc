@@ -1,14 +1,17 @@
 // Keys and defaults: the configuration classes of transformers (configuration_llama.py, …_mistral.py,
-// …_qwen2.py, …_qwen3.py, …_phi3.py, …_gemma.py).
+// …_qwen2.py, …_qwen3.py, …_phi3.py, …_gemma.py, …_gemma2.py, …_gemma3.py, …_gemma3n.py).
 #include "model/config/config_from_hf.h"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "model/config/end_tokens.h"
+#include "model/config/gemma_from_hf.h"
 #include "model/config/json_fields.h"
 #include "model/config/quantization.h"
 #include "model/config/rope_from_hf.h"
@@ -35,6 +38,9 @@ constexpr Architecture kArchitectures[] = {
     {"Qwen3ForCausalLM", "qwen3", Family::kQwen3, 1e-6, 128, false},
     {"Phi3ForCausalLM", "phi3", Family::kPhi3, 1e-5, 0, false},
     {"GemmaForCausalLM", "gemma", Family::kGemma, 1e-6, 256, true},
+    {"Gemma2ForCausalLM", "gemma2", Family::kGemma2, 1e-6, 256, true},
+    {"Gemma3ForCausalLM", "gemma3_text", Family::kGemma3, 1e-6, 256, true},
+    {"Gemma3nForCausalLM", "gemma3n_text", Family::kGemma3n, 1e-6, 256, true},
 };
 
 // Keys of related architectures that would change the computation, with the value that leaves it alone.
@@ -58,6 +64,7 @@ constexpr NeutralKey kNeutralKeys[] = {
     {"sliding_window_pattern", 0},
     {"_sliding_window_pattern", 0},
     {"no_rope_layer_interval", 0},
+    {"use_bidirectional_attention", 0},
 };
 
 Result<const Architecture*> find_architecture(const JsonFields& fields) {
@@ -78,7 +85,8 @@ Result<const Architecture*> find_architecture(const JsonFields& fields) {
   return fields.error(
       ErrorCode::kUnsupported, by_class ? "architectures" : "model_type",
       fmt::format("{} is not supported; kvern runs LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, "
-                  "Qwen3ForCausalLM, Phi3ForCausalLM and GemmaForCausalLM",
+                  "Qwen3ForCausalLM, Phi3ForCausalLM, GemmaForCausalLM, Gemma2ForCausalLM, Gemma3ForCausalLM "
+                  "and Gemma3nForCausalLM",
                   printable(wanted)));
 }
 
@@ -95,6 +103,8 @@ class Builder {
   void origin(std::string_view field, std::string_view from) { config_.origins[std::string(field)] = from; }
   Result<int64_t> integer(std::string_view field, std::string_view key, std::optional<int64_t> otherwise);
   Result<bool> boolean(std::string_view field, std::string_view key, bool otherwise);
+  /// As integer; a list with one value for each layer counts as that value if all are equal.
+  Result<int64_t> uniform(std::string_view field, std::string_view key);
 
   Status refuse_unknown_math();
   Status check_dtype();
@@ -104,6 +114,8 @@ class Builder {
   Status biases();
   Status window();
   Status windowed_layers(int64_t tokens, std::vector<bool>& layers);
+  Result<int64_t> window_period();
+  int64_t usual_window() const;
   void family_constants();
 
   const JsonFields& fields_;
@@ -120,6 +132,23 @@ Result<int64_t> Builder::integer(std::string_view field, std::string_view key,
   return fields_.required_integer(key);
 }
 
+Result<int64_t> Builder::uniform(std::string_view field, std::string_view key) {
+  const json::value* value = fields_.find(key);
+  if (value == nullptr || !value->is_array()) return integer(field, key, {});
+  origin(field, key);
+  KVERN_TRY(const auto values, fields_.numbers(key));
+  if (std::cmp_not_equal(values->size(), config_.layers) || values->empty())
+    return fields_.error(ErrorCode::kCorrupt, key,
+                         fmt::format("has {} values for {} layers", values->size(), config_.layers));
+  const double first = values->front();
+  if (std::ranges::adjacent_find(*values, std::not_equal_to<>()) != values->end())
+    return fields_.error(ErrorCode::kUnsupported, key,
+                         "differs between layers; kvern runs models whose layers are alike");
+  if (first != std::floor(first) || !(std::abs(first) < 0x1p53))
+    return fields_.error(ErrorCode::kCorrupt, key, fmt::format("holds {}, no integer", first));
+  return static_cast<int64_t>(first);
+}
+
 Result<bool> Builder::boolean(std::string_view field, std::string_view key, bool otherwise) {
   origin(field, fields_.has(key) ? key : "default");
   KVERN_TRY(const auto value, fields_.boolean(key));
@@ -128,6 +157,7 @@ Result<bool> Builder::boolean(std::string_view field, std::string_view key, bool
 
 Status Builder::refuse_unknown_math() {
   for (const NeutralKey& entry : kNeutralKeys) {
+    if (is_gemma_key(config_.family, entry.key)) continue;
     const json::value* value = fields_.find(entry.key);
     if (value == nullptr || (value->is_bool() && value->get_bool() == (entry.neutral != 0))) continue;
     if (!value->is_bool()) {
@@ -176,7 +206,7 @@ Status Builder::sizes() {
   ModelConfig& c = config_;
   KVERN_TRY(c.layers, integer("layers", "num_hidden_layers", {}));
   KVERN_TRY(c.hidden, integer("hidden", "hidden_size", {}));
-  KVERN_TRY(c.ffn, integer("ffn", "intermediate_size", {}));
+  KVERN_TRY(c.ffn, uniform("ffn", "intermediate_size"));
   KVERN_TRY(c.heads, integer("heads", "num_attention_heads", {}));
   KVERN_TRY(c.kv_heads, integer("kv_heads", "num_key_value_heads", c.heads));
   KVERN_TRY(c.vocab, integer("vocab", "vocab_size", {}));
@@ -190,7 +220,7 @@ Status Builder::sizes() {
 
 Status Builder::activation() {
   KVERN_TRY(const auto act, fields_.text("hidden_act"));
-  if (config_.family != Family::kGemma) {
+  if (!is_gemma(config_.family)) {
     origin("activation", act ? "hidden_act" : "default");
     if (act && *act != "silu" && *act != "swish")
       return fields_.error(ErrorCode::kUnsupported, "hidden_act",
@@ -234,16 +264,36 @@ Status Builder::biases() {
   return Ok{};
 }
 
+// Where the windows hold when no layer_types are listed: in all layers but each `period`-th one.
+Result<int64_t> Builder::window_period() {
+  switch (config_.family) {
+    case Family::kGemma2:
+      return 2;
+    case Family::kGemma3n:
+      return 5;
+    case Family::kGemma3: {
+      const bool hidden_name = !fields_.has("sliding_window_pattern");
+      const std::string_view key = hidden_name ? "_sliding_window_pattern" : "sliding_window_pattern";
+      KVERN_TRY(const int64_t period, integer("window.layers", key, 6));
+      if (period >= 1) return period;
+      return fields_.error(ErrorCode::kCorrupt, key, fmt::format("is {}", period));
+    }
+    default:
+      return std::numeric_limits<int64_t>::max();
+  }
+}
+
 Status Builder::windowed_layers(int64_t tokens, std::vector<bool>& layers) {
   KVERN_TRY(const auto types, fields_.texts("layer_types"));
   const bool qwen = config_.family == Family::kQwen2 || config_.family == Family::kQwen3;
   if (!types) {
-    if (!qwen) {
-      layers.assign(layers.size(), tokens > 0);
-      return Ok{};
+    int64_t first = 0;
+    if (qwen) {
+      KVERN_TRY(first, integer("window.first_layer", "max_window_layers", 28));
     }
-    KVERN_TRY(const int64_t first, integer("window.first_layer", "max_window_layers", 28));
-    for (size_t i = 0; i < layers.size(); ++i) layers[i] = tokens > 0 && std::cmp_greater_equal(i, first);
+    KVERN_TRY(const int64_t period, window_period());
+    for (int64_t i = 0; i < config_.layers; ++i)
+      layers[static_cast<size_t>(i)] = tokens > 0 && i >= first && (i + 1) % period != 0;
     return Ok{};
   }
   origin("window.layers", "layer_types");
@@ -264,23 +314,37 @@ Status Builder::windowed_layers(int64_t tokens, std::vector<bool>& layers) {
   return Ok{};
 }
 
+// What the configuration classes assume when the key is absent; null says that there is none.
+int64_t Builder::usual_window() const {
+  switch (config_.family) {
+    case Family::kMistral:
+    case Family::kGemma2:
+    case Family::kGemma3:
+      return fields_.is_null("sliding_window") ? 0 : 4096;
+    case Family::kGemma3n:
+      return fields_.is_null("sliding_window") ? 0 : 512;
+    default:
+      return 0;
+  }
+}
+
 Status Builder::window() {
   const bool qwen = config_.family == Family::kQwen2 || config_.family == Family::kQwen3;
   KVERN_TRY(const auto declared, fields_.integer("sliding_window"));
   KVERN_TRY(const auto used, fields_.boolean("use_sliding_window"));
   if (declared && *declared < 1)
     return fields_.error(ErrorCode::kCorrupt, "sliding_window", fmt::format("is {}", *declared));
-  const int64_t tokens = used.value_or(!qwen) ? declared.value_or(0) : 0;
+  const int64_t tokens = used.value_or(!qwen) ? declared.value_or(usual_window()) : 0;
   origin("window", declared ? "sliding_window" : "default");
   std::vector<bool> layers(static_cast<size_t>(config_.layers), false);
   KVERN_TRY_STATUS(windowed_layers(tokens, layers));
-  if (tokens < config_.context && std::ranges::find(layers, true) != layers.end())
+  if (std::ranges::find(layers, true) != layers.end())
     config_.window = SlidingWindow{tokens, std::move(layers)};
   return Ok{};
 }
 
 void Builder::family_constants() {
-  if (config_.family != Family::kGemma) return;
+  if (!is_gemma(config_.family)) return;
   config_.norm_weight_offset = 1.0F;
   config_.embedding_scale = std::sqrt(static_cast<float>(config_.hidden));
 }
@@ -307,6 +371,8 @@ Result<ModelConfig> Builder::build(const HfConfigFiles& files) && {
   KVERN_TRY(config_.quantization, read_quantization(fields_.raw(), fields_.path()));
   KVERN_TRY_STATUS(check_config(config_, fields_.path()));
   KVERN_TRY_STATUS(window());
+  KVERN_TRY_STATUS(read_hf_gemma(fields_, config_));
+  KVERN_TRY_STATUS(check_config(config_, fields_.path()));
   return std::move(config_);
 }
 

@@ -21,11 +21,11 @@ struct HfConfigFiles {
 /// Reads both files of a folder.
 Result<HfConfigFiles> read_hf_config_files(Files& files, const std::string& folder);
 
-/// Architectures LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, Phi3ForCausalLM
-/// and GemmaForCausalLM; others: kUnsupported with this list. One fact in several spellings (rope_scaling
-/// with type or rope_type, rope_parameters; torch_dtype or dtype; sliding windows as a number or as
-/// layer_types) is read from each, and spellings that disagree are kCorrupt. Errors name the file and the
-/// key.
+/// Architectures LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, Phi3ForCausalLM,
+/// GemmaForCausalLM, Gemma2ForCausalLM, Gemma3ForCausalLM and Gemma3nForCausalLM (text models); others:
+/// kUnsupported with this list. One fact in several spellings (rope_scaling with type or rope_type,
+/// rope_parameters; torch_dtype or dtype; sliding windows as a number or as layer_types) is read from each,
+/// and spellings that disagree are kCorrupt. Errors name the file and the key.
 Result<ModelConfig> config_from_hf(const HfConfigFiles& files);
 
 }  // namespace kvern::model

@@ -23,6 +23,8 @@ class JsonFields {
   /// Null if absent or null.
   const json::value* find(std::string_view key) const;
   bool has(std::string_view key) const { return find(key) != nullptr; }
+  /// The key is there and says null, where that means another thing than its absence.
+  bool is_null(std::string_view key) const { return object_.contains({key.data(), key.size()}) && !has(key); }
 
   Result<std::optional<int64_t>> integer(std::string_view key) const;
   Result<std::optional<double>> number(std::string_view key) const;  ///< finite

@@ -10,13 +10,19 @@
 
 #include "base/result.h"
 #include "compute/kernels/rope.h"
+#include "model/config/gemma3n_config.h"
 #include "model/config/quantization.h"
 
 namespace kvern::model {
 
-enum class Family : uint8_t { kLlama, kMistral, kQwen2, kQwen3, kPhi3, kGemma };
+enum class Family : uint8_t { kLlama, kMistral, kQwen2, kQwen3, kPhi3, kGemma, kGemma2, kGemma3, kGemma3n };
 /// "llama", "mistral", …
 std::string_view to_string(Family family);
+/// Gemma 1, 2, 3 or 3n; all of them but the first.
+bool is_gemma(Family family);
+bool is_later_gemma(Family family);
+/// Whether models of the family may cap their scores.
+bool has_score_cap(Family family);
 
 /// Whose tensor names and conventions the weights follow.
 enum class SourceKind : uint8_t { kGguf, kHuggingFace };
@@ -48,22 +54,33 @@ struct ModelConfig {
   double norm_eps = 1e-5;
   /// Added to stored norm weights when they are loaded: 1 for Gemma as Hugging Face stores it, else 0.
   float norm_weight_offset = 0.0F;
-  float embedding_scale = 1.0F;  ///< multiplies token embeddings
-  float attention_scale = 0.0F;  ///< multiplies q·k, usually 1 / sqrt(head_dim_k)
+  float embedding_scale = 1.0F;    ///< multiplies token embeddings
+  float attention_scale = 0.0F;    ///< multiplies q·k, usually 1 / sqrt(head_dim_k)
+  float attention_softcap = 0.0F;  ///< soft cap of the scaled q·k; 0: none
+  float logit_softcap = 0.0F;      ///< soft cap of the logits; 0: none
   Activation activation = Activation::kSilu;
 
   bool tied = false;      ///< the output matrix is the token embedding
   bool qkv_bias = false;  ///< of the q, k and v projections
   bool attention_output_bias = false;
-  bool mlp_bias = false;  ///< of gate, up and down
-  bool qk_norm = false;   ///< RMS norm of each head's q and k before rope
+  bool mlp_bias = false;    ///< of gate, up and down
+  bool qk_norm = false;     ///< RMS norm of each head's q and k before rope
+  bool v_norm = false;      ///< RMS norm, without weights, of each head's v
+  bool post_norms = false;  ///< RMS norms of what attention and feed-forward add to the stream
 
   /// Pairing, scaling and its numbers. `rope.context` is `context`; an engine that runs shorter rows lowers
   /// it.
   compute::RopeConfig rope;
+  /// Of the layers with a window, where theirs is another one.
+  std::optional<compute::RopeConfig> local_rope;
 
-  /// Absent when every layer attends to everything within `context`.
+  /// Absent when every layer attends to everything.
   std::optional<SlidingWindow> window;
+
+  /// The last so many layers have no keys and values of their own; see kv_owner.
+  int64_t shared_kv_layers = 0;
+
+  std::optional<Gemma3nConfig> gemma3n;  ///< of that family only
 
   std::vector<int32_t> end_tokens;  ///< sorted, distinct; any of them ends a generation
 
@@ -74,13 +91,19 @@ struct ModelConfig {
   std::map<std::string, std::string, std::less<>> origins;
 };
 
-/// The longest context for which full attention in every layer is exactly what the model means: `context`, or
-/// the window where one is declared and smaller. Until windows are kept by the state, an engine must not run
-/// longer rows of such a model.
-int64_t exact_context_without_window(const ModelConfig& config);
+/// Whether the sliding window holds in a layer.
+bool is_windowed(const ModelConfig& config, int64_t layer);
+
+/// Layers that own keys and values; they are the first ones.
+int64_t kv_layers(const ModelConfig& config);
+
+/// The layer whose keys and values `layer` attends to: itself, or for the last shared_kv_layers the last
+/// owning layer of its kind (windowed or not). `config` was checked.
+int64_t kv_owner(const ModelConfig& config, int64_t layer);
 
 /// Checks what no graph could run: sizes positive and within bounds, heads divisible, rope dimensions, widths
-/// equal. Both builders end with it. `where` is named in errors.
+/// equal, lists as long as there are layers, an owner for each layer that shares. Both builders end with it.
+/// `where` is named in errors.
 Status check_config(const ModelConfig& config, const std::string& where);
 
 /// The facts that decide what is computed (not names, origins, end tokens or the context), one "key=value" a

@@ -214,21 +214,29 @@ Status Reader::read(const std::string& type) {
                   printable(type)));
 }
 
-// The object that describes the scaling, under its old or its new name. Per-layer-type parameters are
-// accepted where they name full attention only.
+// The families whose windowed layers have a rope of their own.
+bool has_local_rope(Family family) { return family == Family::kGemma3 || family == Family::kGemma3n; }
+
+// The object that describes the scaling, under its old or its new name. Parameters by kind of layer are
+// accepted where the family has them or where they name full attention only.
 struct ScalingObject {
   std::optional<JsonFields> fields;
   bool is_parameters = false;
 };
 
-Result<ScalingObject> find_scaling(const JsonFields& fields) {
+Result<ScalingObject> find_scaling(const JsonFields& fields, Family family) {
   KVERN_TRY(const auto old_object, fields.object("rope_scaling"));
   KVERN_TRY(const auto parameters, fields.object("rope_parameters"));
   if (!parameters) return ScalingObject{old_object, false};
-  if (parameters->has("sliding_attention"))
+  if (has_local_rope(family) && (parameters->has("rope_theta") || parameters->has("rope_type")))
+    return fields.error(
+        ErrorCode::kUnsupported, "rope_parameters",
+        "must hold full_attention and sliding_attention, since this family has a rope for each");
+  if (!has_local_rope(family) && parameters->has("sliding_attention"))
     return parameters->error(ErrorCode::kUnsupported, "sliding_attention",
                              "one rope for each kind of layer is not supported");
   KVERN_TRY(const auto nested, parameters->object("full_attention"));
+  if (!nested && has_local_rope(family)) return ScalingObject{old_object, false};
   const JsonFields& chosen = nested ? *nested : *parameters;
   if (old_object) {
     KVERN_TRY(const std::string old_type, scaling_type(*old_object, false));
@@ -241,16 +249,47 @@ Result<ScalingObject> find_scaling(const JsonFields& fields) {
   return ScalingObject{chosen, true};
 }
 
+// The rope of the layers with a window: plain, with a base of its own.
+Status read_local_rope(const JsonFields& fields, ModelConfig& config) {
+  constexpr std::string_view kOldKey = "rope_local_base_freq";
+  KVERN_TRY(std::optional<double> theta, fields.number(kOldKey));
+  config.origins["local_rope.theta"] = theta ? kOldKey : "default";
+  KVERN_TRY(const auto parameters, fields.object("rope_parameters"));
+  if (parameters) {
+    KVERN_TRY(const auto local, parameters->object("sliding_attention"));
+    if (local) {
+      KVERN_TRY_STATUS(check_keys(*local));
+      KVERN_TRY(const std::string type, scaling_type(*local, true));
+      if (type != "default")
+        return local->error(ErrorCode::kUnsupported, "rope_type",
+                            fmt::format("{} is not supported; default is", printable(type)));
+      KVERN_TRY(const auto own, local->number("rope_theta"));
+      if (own && theta && *own != *theta)
+        return local->error(ErrorCode::kCorrupt, "rope_theta",
+                            fmt::format("is {}, but key '{}' is {}", *own, kOldKey, *theta));
+      if (own) {
+        theta = own;
+        config.origins["local_rope.theta"] = local->full_name("rope_theta");
+      }
+    }
+  }
+  config.local_rope = RopeConfig{.pairing = config.rope.pairing,
+                                 .rotary_dims = config.rope.rotary_dims,
+                                 .theta = theta.value_or(10000.0),
+                                 .context = config.context};
+  return Ok{};
+}
+
 }  // namespace
 
 Status read_hf_rope(const JsonFields& fields, ModelConfig& config) {
-  KVERN_TRY(const ScalingObject scaling, find_scaling(fields));
+  KVERN_TRY(const ScalingObject scaling, find_scaling(fields, config.family));
   const JsonFields* inner = scaling.fields ? &*scaling.fields : nullptr;
   compute::RopeConfig& rope = config.rope;
   rope.pairing = compute::RopePairing::kHalfSplit;
 
   KVERN_TRY(const auto theta, number_in_either(fields, inner, "rope_theta"));
-  rope.theta = theta.value_or(10000.0);
+  rope.theta = theta.value_or(has_local_rope(config.family) ? 1e6 : 1e4);
   config.origins["rope.theta"] = theta ? "rope_theta" : "default";
 
   KVERN_TRY(const auto partial, number_in_either(fields, inner, "partial_rotary_factor"));
@@ -267,7 +306,7 @@ Status read_hf_rope(const JsonFields& fields, ModelConfig& config) {
     KVERN_TRY_STATUS(Reader(fields, *inner, config).read(type));
   }
   rope.context = config.context;
-  return Ok{};
+  return has_local_rope(config.family) ? read_local_rope(fields, config) : Status(Ok{});
 }
 
 }  // namespace kvern::model

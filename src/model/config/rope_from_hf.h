@@ -7,8 +7,8 @@
 
 namespace kvern::model {
 
-/// Fills `config.rope` (half-split pairing) and its origins; `config.head_dim_k` and `config.context` are
-/// known.
+/// Fills `config.rope` (half-split pairing), `config.local_rope` for Gemma 3 and 3n, and their origins;
+/// `config.head_dim_k` and `config.context` are known.
 ///
 /// Source: modeling_rope_utils.py of transformers, 4.30 to 5: `rope_scaling` with the key `type` (old) or
 /// `rope_type`, `rope_parameters` (5.0, which also holds rope_theta and partial_rotary_factor). Raises

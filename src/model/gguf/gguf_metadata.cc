@@ -159,6 +159,19 @@ Result<std::vector<T>> GgufMetadata::numbers(std::string_view key) const {
   return out;
 }
 
+Result<std::vector<bool>> GgufMetadata::flags(std::string_view key) const {
+  KVERN_TRY(const GgufValue* value, require(key));
+  std::vector<bool> out;
+  if (value->type == GgufValueType::kArray && value->element_type == GgufValueType::kBool) {
+    out.reserve(value->count);
+    for (const std::byte byte : value->bytes) out.push_back(byte != std::byte{0});
+    return out;
+  }
+  KVERN_TRY(const auto integers, numbers<int64_t>(key));
+  for (const int64_t integer : integers) out.push_back(integer != 0);
+  return out;
+}
+
 Result<GgufStrings> GgufMetadata::strings(std::string_view key) const {
   KVERN_TRY(const GgufValue* value, require(key));
   if (value->type != GgufValueType::kArray || value->element_type != GgufValueType::kString)

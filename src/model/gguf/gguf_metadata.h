@@ -108,6 +108,9 @@ class GgufMetadata {
   template <typename T>
   Result<std::vector<T>> numbers(std::string_view key) const;
 
+  /// An array of bools, or of integers that are 0 or not.
+  Result<std::vector<bool>> flags(std::string_view key) const;
+
   Result<GgufStrings> strings(std::string_view key) const;
 
  private:

@@ -18,5 +18,8 @@ Result<std::unique_ptr<Graph>> make_qwen2_graph(const ModelConfig& config, const
 Result<std::unique_ptr<Graph>> make_qwen3_graph(const ModelConfig& config, const LoadedWeights& weights);
 Result<std::unique_ptr<Graph>> make_phi3_graph(const ModelConfig& config, const LoadedWeights& weights);
 Result<std::unique_ptr<Graph>> make_gemma_graph(const ModelConfig& config, const LoadedWeights& weights);
+Result<std::unique_ptr<Graph>> make_gemma2_graph(const ModelConfig& config, const LoadedWeights& weights);
+Result<std::unique_ptr<Graph>> make_gemma3_graph(const ModelConfig& config, const LoadedWeights& weights);
+Result<std::unique_ptr<Graph>> make_gemma3n_graph(const ModelConfig& config, const LoadedWeights& weights);
 
 }  // namespace kvern::model

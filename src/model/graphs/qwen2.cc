@@ -6,9 +6,7 @@
 namespace kvern::model {
 
 Result<std::unique_ptr<Graph>> make_qwen2_graph(const ModelConfig& config, const LoadedWeights& weights) {
-  KVERN_TRY(compute::RopeTable rope, compute::RopeTable::create(config.rope));
-  const DecoderTraits traits{.activation = activation_of(config)};
-  return std::make_unique<DenseDecoder>(config, weights, std::move(rope), traits);
+  return DenseDecoder::create(config, weights);
 }
 
 }  // namespace kvern::model

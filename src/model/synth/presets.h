@@ -34,6 +34,10 @@ struct SynthPreset {
   SynthRope rope = SynthRope::kNone;
   double rope_factor = 1.0;
   int64_t original_context = 0;
+  int64_t window = 0;         ///< tokens; 0: none
+  int64_t window_period = 0;  ///< every such layer sees everything; 0: none does
+  double attention_softcap = 0.0;
+  double logit_softcap = 0.0;
   std::string_view pretokenizer = "gpt-2";  ///< tokenizer.ggml.pre
 };
 

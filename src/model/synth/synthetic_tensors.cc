@@ -106,12 +106,16 @@ class Builder {
       vector(Module::kAttnK, "bias", kv, {0.0F, 0.1F});
       vector(Module::kAttnV, "bias", kv, {0.0F, 0.1F});
     }
-    if (p_.family == Family::kQwen3) {
+    if (p_.family == Family::kQwen3 || p_.family == Family::kGemma3) {
       vector(Module::kAttnQNorm, "weight", p_.head_dim, {1.0F, 0.1F});
       vector(Module::kAttnKNorm, "weight", p_.head_dim, {1.0F, 0.1F});
     }
     matrix(Module::kAttnOutput, p_.hidden, q, residual_);
+    if (is_later_gemma(p_.family)) post_norm(Module::kPostAttnNorm);
   }
+
+  // What is added to the stream has the size of this norm's weights.
+  void post_norm(Module module) { vector(module, "weight", p_.hidden, {residual_, 0.1F * residual_}); }
 
   void mlp() {
     vector(Module::kFfnNorm, "weight", p_.hidden, {1.0F, 0.1F});
@@ -122,6 +126,7 @@ class Builder {
       matrix(Module::kFfnUp, p_.ffn, p_.hidden, 1.0F);
     }
     matrix(Module::kFfnDown, p_.hidden, p_.ffn, residual_);
+    if (is_later_gemma(p_.family)) post_norm(Module::kPostFfnNorm);
   }
 
   const SynthPreset& p_;
@@ -158,6 +163,10 @@ void add_synth_metadata(const SynthPreset& p, GgufWriter& writer) {
   u32("vocab_size", p.vocab);
   f32("attention.layer_norm_rms_epsilon", p.norm_eps);
   f32("rope.freq_base", p.rope_theta);
+  if (p.window != 0) u32("attention.sliding_window", p.window);
+  if (p.window_period != 0) u32("attention.sliding_window_pattern", p.window_period);
+  if (p.attention_softcap != 0) f32("attn_logit_softcapping", p.attention_softcap);
+  if (p.logit_softcap != 0) f32("final_logit_softcapping", p.logit_softcap);
   if (p.rope == SynthRope::kLongRope) {
     u32("rope.scaling.original_context_length", p.original_context);
     f32("rope.scaling.attn_factor",

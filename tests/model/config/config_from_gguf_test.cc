@@ -60,13 +60,15 @@ TEST(ConfigFromGguf, takes_optional_parts_from_the_tensors) {
 }
 
 TEST(ConfigFromGguf, knows_the_families) {
-  for (const auto& [name, family] : {std::pair("qwen2", Family::kQwen2), std::pair("qwen3", Family::kQwen3),
-                                     std::pair("phi3", Family::kPhi3), std::pair("gemma", Family::kGemma)}) {
+  for (const auto& [name, family] :
+       {std::pair("qwen2", Family::kQwen2), std::pair("qwen3", Family::kQwen3),
+        std::pair("phi3", Family::kPhi3), std::pair("gemma", Family::kGemma),
+        std::pair("gemma2", Family::kGemma2), std::pair("gemma3", Family::kGemma3)}) {
     ASSERT_OK_AND_ASSIGN(const ModelConfig c, read(TinyGguf(name)));
     EXPECT_EQ(c.family, family);
     EXPECT_EQ(c.rope.pairing, compute::RopePairing::kHalfSplit);
-    EXPECT_EQ(c.activation, family == Family::kGemma ? Activation::kGeluTanh : Activation::kSilu);
-    EXPECT_EQ(c.embedding_scale, family == Family::kGemma ? 8.0F : 1.0F);
+    EXPECT_EQ(c.activation, is_gemma(family) ? Activation::kGeluTanh : Activation::kSilu);
+    EXPECT_EQ(c.embedding_scale, is_gemma(family) ? 8.0F : 1.0F);
     EXPECT_EQ(c.norm_weight_offset, 0.0F);
   }
   EXPECT_ERROR(read(TinyGguf("mamba")), kUnsupported,
@@ -119,14 +121,25 @@ TEST(ConfigFromGguf, takes_rope_divisors_and_long_factors_from_tensors) {
   EXPECT_EQ(c.rope.attention_factor, 1.25);
 }
 
-TEST(ConfigFromGguf, does_not_lose_a_window) {
+TEST(ConfigFromGguf, reads_where_a_window_holds) {
   TinyGguf model("phi3");
+  model.u32("phi3.block_count", 4);
   model.u32("phi3.attention.sliding_window", 0);
   EXPECT_FALSE(read(model)->window);
-  model.u32("phi3.attention.sliding_window", 128);
+  model.u32("phi3.attention.sliding_window", 4096);
+  EXPECT_EQ(read(model)->window->tokens, 4096);
+  EXPECT_THAT(read(model)->window->layers, testing::ElementsAre(true, true, true, true));
+  model.u32("phi3.attention.sliding_window_pattern", 3);
+  EXPECT_THAT(read(model)->window->layers, testing::ElementsAre(true, true, false, true));
+  model.i32s("phi3.attention.sliding_window_pattern", {0, 1, 1, 0});
+  EXPECT_THAT(read(model)->window->layers, testing::ElementsAre(false, true, true, false));
+  EXPECT_FALSE(read(model)->local_rope);
+  model.f32("phi3.rope.freq_base_swa", 2000.0F);
+  EXPECT_EQ(read(model)->local_rope->theta, 2000.0);
+  model.i32s("phi3.attention.sliding_window_pattern", {1, 1});
+  EXPECT_ERROR(read(model), kCorrupt, "'phi3.attention.sliding_window_pattern' has 2 values for 4 layers");
+  model.u32("phi3.attention.sliding_window_pattern", 1);
   EXPECT_FALSE(read(model)->window);
-  model.u32("phi3.attention.sliding_window", 100);
-  EXPECT_EQ(exact_context_without_window(*read(model)), 100);
 }
 
 struct Fault {

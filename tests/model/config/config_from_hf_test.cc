@@ -103,7 +103,6 @@ TEST(ConfigFromHf, reads_a_window_in_each_spelling_alike) {
     ASSERT_TRUE(c.window);
     EXPECT_EQ(c.window->tokens, 64);
     EXPECT_THAT(c.window->layers, ElementsAre(true, true, true, true));
-    EXPECT_EQ(exact_context_without_window(c), 64);
   }
   EXPECT_EQ(config_facts(by_number), config_facts(by_list));
 }
@@ -123,12 +122,12 @@ TEST(ConfigFromHf, lets_qwen_start_its_window_at_a_layer) {
   EXPECT_FALSE(qwen.erase("layer_types").set("max_window_layers", "4").read()->window);
 }
 
-TEST(ConfigFromHf, needs_no_window_that_is_as_long_as_the_context) {
+TEST(ConfigFromHf, keeps_a_window_whatever_the_context_and_tells_absent_from_null) {
   HfConfig mistral("MistralForCausalLM", "mistral");
-  EXPECT_FALSE(mistral.set("sliding_window", "512").read()->window);
+  EXPECT_EQ(mistral.read()->window->tokens, 4096);  // what the class assumes
+  EXPECT_EQ(mistral.set("sliding_window", "512").read()->window->tokens, 512);
   EXPECT_FALSE(mistral.set("sliding_window", "null").read()->window);
-  EXPECT_TRUE(mistral.set("sliding_window", "511").read()->window);
-  EXPECT_EQ(exact_context_without_window(*mistral.set("sliding_window", "null").read()), 512);
+  EXPECT_FALSE(HfConfig().read()->window);
 }
 
 struct Fault {

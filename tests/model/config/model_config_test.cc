@@ -30,7 +30,19 @@ TEST(ModelConfig, facts_change_with_everything_that_changes_the_computation) {
       [](ModelConfig& c) { c.rope.attention_factor = 1.0; },
       [](ModelConfig& c) { c.window = SlidingWindow{8, {true, true, true, true}}; },
       [](ModelConfig& c) { c.window = SlidingWindow{8, {true, true, true, false}}; },
+      [](ModelConfig& c) { c.window = SlidingWindow{9, {true, true, true, true}}; },
       [](ModelConfig& c) { c.quantization = AffineQuantization{}; },
+      [](ModelConfig& c) { c.attention_softcap = 50.0F; },
+      [](ModelConfig& c) { c.logit_softcap = 50.0F; },
+      [](ModelConfig& c) { c.v_norm = true; },
+      [](ModelConfig& c) { c.post_norms = true; },
+      [](ModelConfig& c) { c.local_rope = c.rope; },
+      [](ModelConfig& c) {
+        c.local_rope = c.rope;
+        c.local_rope->theta = 5e5;
+      },
+      [](ModelConfig& c) { c.shared_kv_layers = 1; },
+      [](ModelConfig& c) { c.gemma3n = Gemma3nConfig{}; },
   };
   std::set<std::string> seen = {config_facts(base)};
   for (const auto& change : changes) {
@@ -65,6 +77,9 @@ TEST(ModelConfig, checks_name_the_field) {
 TEST(ModelConfig, names_families) {
   EXPECT_EQ(to_string(Family::kQwen3), "qwen3");
   EXPECT_EQ(to_string(Family::kGemma), "gemma");
+  EXPECT_EQ(to_string(Family::kGemma3n), "gemma3n");
+  EXPECT_TRUE(is_gemma(Family::kGemma) && is_gemma(Family::kGemma2));
+  EXPECT_FALSE(is_later_gemma(Family::kGemma) || is_gemma(Family::kPhi3));
 }
 
 }  // namespace

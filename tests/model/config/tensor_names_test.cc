@@ -15,6 +15,35 @@ TEST(TensorNames, follow_their_source) {
   EXPECT_EQ(module_name(SourceKind::kHuggingFace, Module::kFfnDown, 7), "model.layers.7.mlp.down_proj");
 }
 
+TEST(TensorNames, of_norms_depend_on_how_many_a_layer_has) {
+  EXPECT_EQ(module_name(SourceKind::kHuggingFace, Module::kFfnNorm, 1),
+            "model.layers.1.post_attention_layernorm");
+  EXPECT_EQ(module_name(SourceKind::kHuggingFace, Module::kPostAttnNorm, 1),
+            "model.layers.1.post_attention_layernorm");
+  EXPECT_EQ(module_name(SourceKind::kHuggingFace, Module::kPreFfnNorm, 1),
+            "model.layers.1.pre_feedforward_layernorm");
+  EXPECT_EQ(module_name(SourceKind::kGguf, Module::kPreFfnNorm, 1), "blk.1.ffn_norm");
+  EXPECT_EQ(module_name(SourceKind::kGguf, Module::kPostFfnNorm, 1), "blk.1.post_ffw_norm");
+  EXPECT_EQ(module_name(SourceKind::kGguf, Module::kLaurelNorm, 1), "blk.1.laurel_post_norm");
+  EXPECT_EQ(module_name(SourceKind::kGguf, Module::kAltUpUnembedding), "altup_unembd_proj");
+  EXPECT_EQ(correction_scale_part(SourceKind::kHuggingFace), "correct_output_scale");
+}
+
+TEST(TensorNames, let_layers_that_share_keep_weights_that_nobody_reads) {
+  ModelConfig config;
+  config.source = SourceKind::kHuggingFace;
+  config.layers = 12;
+  config.shared_kv_layers = 2;
+  EXPECT_TRUE(is_redundant_tensor("model.layers.10.self_attn.k_proj.weight", config));
+  EXPECT_TRUE(is_redundant_tensor("model.layers.11.self_attn.k_norm.weight", config));
+  EXPECT_FALSE(is_redundant_tensor("model.layers.9.self_attn.k_proj.weight", config));
+  EXPECT_FALSE(is_redundant_tensor("model.layers.12.self_attn.k_proj.weight", config));
+  EXPECT_FALSE(is_redundant_tensor("model.layers.10.self_attn.q_proj.weight", config));
+  EXPECT_FALSE(is_redundant_tensor("model.layers.x.self_attn.k_proj.weight", config));
+  config.source = SourceKind::kGguf;
+  EXPECT_TRUE(is_redundant_tensor("blk.10.attn_v.weight", config));
+}
+
 TEST(TensorNames, know_what_may_be_left_over) {
   ModelConfig hf;
   hf.source = SourceKind::kHuggingFace;

@@ -69,6 +69,10 @@ class TinyGguf {
     entries[k] = [=](model::GgufWriter& w) { w.add_i32s(k, v); };
   }
 
+  void f32s(const std::string& k, const std::vector<float>& v) {
+    entries[k] = [=](model::GgufWriter& w) { w.add_f32s(k, v); };
+  }
+
   Status write(Files& files, const std::string& path) const {
     model::GgufWriter writer;
     for (const auto& [name, add] : entries) add(writer);
