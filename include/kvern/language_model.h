@@ -21,7 +21,7 @@ struct ModelOptions {
   std::string path{};               ///< a .gguf file or a Hugging Face folder
   int threads = 0;                  ///< 0: one for each core
   int64_t context_tokens = 0;       ///< longest prompt and answer together; 0: what the model was made for
-  std::string kv_type = "f16";      ///< how keys and values are kept: f32, f16 or bf16
+  std::string kv_type = "f16";      ///< how keys and values are kept, as `kvern run --kv-type`
   std::string cpu_target = "auto";  ///< avx2, avx512, avx512-vnni, neon; never changes a result
 };
 

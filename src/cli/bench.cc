@@ -76,7 +76,7 @@ std::string obstacle(const engine::Engine& engine, const engine::MeasureTest& te
 json::object machine_json(engine::Engine& engine, const compute::MachineCeilings& ceilings) {
   return {{"model", engine.options().model_path},
           {"threads", engine.options().threads},
-          {"kv_type", engine.options().kv_type},
+          {"kv_type", engine.options().kv.type},
           {"cpu_target", compute::to_string(engine.compute().target())},
           {"read_bytes_per_second", ceilings.read_bytes_per_second},
           {"int8_ops_per_second", ceilings.int8_ops_per_second},
@@ -88,7 +88,7 @@ std::string machine_text(engine::Engine& engine, const compute::MachineCeilings&
       "{}, {} threads, {}, KV {}\nceilings: read {:.1f} GB/s ({} streams a thread), int8 {:.0f} GOPS, f32 "
       "{:.0f} GFLOPS\n\n{:<14} {:>12} {:>12}  {}\n",
       engine.options().model_path, engine.options().threads, compute::to_string(engine.compute().target()),
-      engine.options().kv_type, ceilings.read_bytes_per_second / 1e9, ceilings.read_streams,
+      engine.options().kv.type, ceilings.read_bytes_per_second / 1e9, ceilings.read_streams,
       ceilings.int8_ops_per_second / 1e9, ceilings.f32_ops_per_second / 1e9, "test", "tokens/s", "median ms",
       "share of the ceiling");
 }

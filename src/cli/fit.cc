@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/kv_flags.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "model/model.h"
-#include "state/codec/kv_type.h"
 #include "state/sequence/kv_cache.h"
 
 namespace kvern::cli {
@@ -17,7 +17,7 @@ struct FitFlags {
   std::string model;
   int64_t context = 0;
   int64_t rows = 1;
-  std::string kv_type = "f16";
+  engine::KvSettings kv;
   bool json = false;
 };
 
@@ -32,13 +32,13 @@ uint64_t tensor_bytes(const model::TensorSource& source) {
 }
 
 Result<ExitCode> run(Environment& environment, const FitFlags& flags) {
-  KVERN_TRY(const state::KvTypes types, state::parse_kv_types(flags.kv_type));
   install_bus_error_message(flags.model);
   KVERN_TRY(const std::unique_ptr<model::Model> model, model::Model::open(environment.files, flags.model));
-  KVERN_TRY(const std::unique_ptr<state::KvCache> kv,
-            state::KvCache::create(model->kv_spec(), {.types = types}));
-  const int64_t context =
-      flags.context > 0 ? flags.context : model->config().context;
+  const state::KvSpec spec = model->kv_spec();
+  KVERN_TRY(const state::KvOptions options,
+            engine::make_kv_options(environment.files, flags.kv, spec.layers.size()));
+  KVERN_TRY(const std::unique_ptr<state::KvCache> kv, state::KvCache::create(spec, options));
+  const int64_t context = flags.context > 0 ? flags.context : model->config().context;
   const uint64_t weights = tensor_bytes(*model->opened().source);
   const uint64_t kv_bytes = kv->projected_bytes(context) * static_cast<uint64_t>(flags.rows);
   const uint64_t machine = machine_bytes();
@@ -60,7 +60,7 @@ Result<ExitCode> run(Environment& environment, const FitFlags& flags) {
       "KV in all        {:>12}  ({} x {} tokens)\n"
       "together         {:>12}\n"
       "this machine has {:>12}: {}\n",
-      human_bytes(weights), human_bytes(kv->bytes_per_token()), flags.kv_type, human_bytes(kv_bytes),
+      human_bytes(weights), human_bytes(kv->bytes_per_token()), flags.kv.type, human_bytes(kv_bytes),
       flags.rows, context, human_bytes(weights + kv_bytes), human_bytes(machine),
       fits ? "it fits" : "it does not fit; take fewer rows, a shorter context or a smaller KV type")));
   return ExitCode::kOk;
@@ -84,9 +84,7 @@ void add_fit(CLI::App& app, Command& chosen) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->capture_default_str()
       ->type_name("B");
-  command.add_option("--kv-type,--cache-type", flags->kv_type, "f32, f16 or bf16")
-      ->capture_default_str()
-      ->type_name("TYPE");
+  add_kv_flags(command, flags->kv);
   command.add_flag("--json", flags->json, "One JSON object");
   command.footer("Example:\n  kvern fit model.gguf --ctx 8192 --rows 4");
   command.callback(

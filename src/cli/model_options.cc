@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cli/kv_flags.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 
@@ -118,10 +119,7 @@ void add_model_flags(CLI::App& command, ModelFlags& flags, ModelArgument how) {
       ->check(CLI::Range(int64_t{1}, kMaxTokens))
       ->capture_default_str()
       ->type_name("N");
-  command
-      .add_option("--kv-type,--cache-type", engine.kv_type, "How keys and values are kept: f32, f16 or bf16")
-      ->capture_default_str()
-      ->type_name("TYPE");
+  add_kv_flags(command, engine.kv);
   command
       .add_option("--cpu-target", engine.cpu_target,
                   "Instruction set: auto, avx2, avx512, avx512-vnni or neon")

@@ -20,7 +20,8 @@ struct ModelFlags {
 
 enum class ModelArgument { kFlag, kPositional };
 
-/// -m/--model (or MODEL), --threads, --chunk, --ctx, --kv-type, --cpu-target. `flags` outlives the parsing.
+/// -m/--model (or MODEL), --threads, --chunk, --ctx, --cpu-target and the flags of kv_flags.h. `flags`
+/// outlives the parsing.
 void add_model_flags(CLI::App& command, ModelFlags& flags, ModelArgument how);
 
 /// Opens the model with a progress line; installs the message for a model file that is cut while mapped.

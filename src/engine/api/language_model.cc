@@ -54,7 +54,7 @@ Result<LanguageModel> LanguageModel::load(const ModelOptions& options) {
                                .cpu_target = options.cpu_target,
                                .threads = options.threads,
                                .context_tokens = options.context_tokens,
-                               .kv_type = options.kv_type};
+                               .kv = {.type = options.kv_type}};
   KVERN_TRY(impl->engine, engine::Engine::open(*impl->files, engine));
   impl->session = std::make_unique<engine::Session>(*impl->engine);
   return LanguageModel(std::move(impl));

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "engine/load/text_parts.h"
-#include "state/codec/kv_type.h"
 
 namespace kvern::engine {
 namespace {
@@ -53,7 +52,6 @@ int default_threads() { return std::max(1, static_cast<int>(std::thread::hardwar
 Result<std::unique_ptr<Engine>> Engine::open(Files& files, const EngineOptions& options) {
   KVERN_TRY_STATUS(check(options));
   KVERN_TRY(const compute::CpuTarget target, compute::parse_target(options.cpu_target));
-  KVERN_TRY(const state::KvTypes types, state::parse_kv_types(options.kv_type));
   std::unique_ptr<Engine> engine(new Engine);
   KVERN_TRY(engine->model_, model::Model::open(files, options.model_path, options.context_tokens));
   engine->options_ = resolve(options, engine->model_->config());
@@ -67,8 +65,9 @@ Result<std::unique_ptr<Engine>> Engine::open(Files& files, const EngineOptions& 
   }
   std::ranges::sort(engine->end_tokens_);
   KVERN_TRY(engine->compute_, start_compute(target, engine->options_.threads));
-  KVERN_TRY(engine->kv_,
-            state::KvCache::create(engine->model_->kv_spec(), {.types = types}));
+  const state::KvSpec spec = engine->model_->kv_spec();
+  KVERN_TRY(const state::KvOptions kv, make_kv_options(files, options.kv, spec.layers.size()));
+  KVERN_TRY(engine->kv_, state::KvCache::create(spec, kv));
   return engine;
 }
 

@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/result.h"
 #include "compute/context.h"
+#include "engine/load/kv_settings.h"
 #include "model/model.h"
 #include "state/sequence/kv_cache.h"
 #include "text/tokenizer.h"
@@ -23,14 +24,14 @@ struct EngineOptions {
   int threads = 0;                  ///< 0: as many as the machine has cores
   int64_t context_tokens = 0;       ///< longest row; 0: what the model was made for
   int64_t chunk_tokens = 512;       ///< most prompt tokens in one step; never changes a result
-  std::string kv_type = "f16";      ///< a codec of state/codec/registry.h
+  KvSettings kv;                    ///< how keys and values are kept
 };
 
 /// Cores that this process may use.
 int default_threads();
 
 /// One thread drives an engine; several engines of a process are independent. Rows and results never depend
-/// on the options other than model, KV type and, for some kinds of rope scaling, the context.
+/// on the options other than model, KV types and precision and, for some kinds of rope scaling, the context.
 class Engine {
  public:
   /// Opens and validates everything; touches no weight. Errors name the file and what in it is wrong.

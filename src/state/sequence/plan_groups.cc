@@ -44,6 +44,7 @@ Status check(const KvSpec& spec, const KvOptions& options) {
     return fail(ErrorCode::kInvalidArgument,
                 "numbers of positions in full precision must be between 0 and 2^32");
   }
+  KVERN_TRY_STATUS(check_page(options.page));
   if (!possible(options.slack)) {
     return fail(ErrorCode::kInvalidArgument,
                 "the slack of the KV cache must be between 0 and 2^32 positions");

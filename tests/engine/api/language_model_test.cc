@@ -86,7 +86,7 @@ TEST_F(LanguageModelTest, stop_strings_and_seeds_act) {
 
 TEST_F(LanguageModelTest, errors_say_what_is_wrong) {
   EXPECT_ERROR(load({.path = "/nowhere.gguf"}), kNotFound, "/nowhere.gguf");
-  EXPECT_ERROR(load({.kv_type = "q3"}), kInvalidArgument, "bf16");
+  EXPECT_ERROR(load({.kv_type = "q7"}), kInvalidArgument, "bf16");
   ASSERT_OK_AND_ASSIGN(LanguageModel model, load({.context_tokens = 8}));
   EXPECT_ERROR(model.generate(std::vector<int32_t>(9, 1)), kInvalidArgument, "9");
   EXPECT_ERROR(model.generate(std::vector<int32_t>{}), kInvalidArgument, "empty");

@@ -31,7 +31,7 @@ TEST(Engine_open, resolves_every_default) {
 TEST(Engine_open, runs_on_what_it_was_told_to) {
   ASSERT_OK_AND_ASSIGN(
       const auto engine,
-      open_with({.cpu_target = "avx2", .threads = 3, .context_tokens = 100, .kv_type = "bf16"}));
+      open_with({.cpu_target = "avx2", .threads = 3, .context_tokens = 100, .kv = {.type = "bf16"}}));
   EXPECT_EQ(engine->compute().target(), compute::CpuTarget::kAvx2);
   EXPECT_EQ(engine->compute().pool().threads(), 3);
   EXPECT_EQ(engine->context_tokens(), 100);
@@ -39,8 +39,8 @@ TEST(Engine_open, runs_on_what_it_was_told_to) {
 }
 
 TEST(Engine_open, names_the_alternatives_of_a_wrong_choice) {
-  EXPECT_ERROR(open_with({.kv_type = "q3"}), kInvalidArgument, "f32");
-  EXPECT_ERROR(open_with({.kv_type = "q3"}), kInvalidArgument, "bf16");
+  EXPECT_ERROR(open_with({.kv = {.type = "q7"}}), kInvalidArgument, "f32");
+  EXPECT_ERROR(open_with({.kv = {.type = "q7"}}), kInvalidArgument, "bf16");
   EXPECT_ERROR(open_with({.cpu_target = "avx10"}), kInvalidArgument, "avx2");
 }
 
