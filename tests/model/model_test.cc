@@ -36,7 +36,18 @@ TEST(Model, tells_the_rope_scaling_how_long_rows_will_be) {
 TEST(Model, names_what_cannot_be_opened) {
   const auto files = make_posix_files();
   EXPECT_ERROR(Model::open(*files, "/nowhere"), kNotFound, "/nowhere");
-  EXPECT_ERROR(Model::open(*files, test::test_data("transformers/gemma3-window")), kUnsupported, "gemma3");
+}
+
+TEST(Model, keeps_keys_and_values_of_the_layers_that_own_them_with_their_windows) {
+  const auto files = make_posix_files();
+  ASSERT_OK_AND_ASSIGN(const auto model,
+                       Model::open(*files, test::test_data("transformers/gemma3n-shared-kv")));
+  const state::KvSpec spec = model->kv_spec();
+  ASSERT_EQ(spec.layers.size(), 3U);  // of six
+  EXPECT_EQ(spec.layers[0].window, 8);
+  EXPECT_EQ(spec.layers[1].window, 0);
+  EXPECT_EQ(spec.layers[2].window, 8);
+  EXPECT_EQ(spec.layers[2].k_dim, 32);
 }
 
 }  // namespace

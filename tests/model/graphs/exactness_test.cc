@@ -106,10 +106,10 @@ TEST_P(Bundled, logits_have_the_same_bits_however_the_work_is_cut) {
   expect_exact(*files, test::source_file(path), codec);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Bundled,
-                         testing::Combine(testing::Values("models/kvern-tiny-8m-q8_0.gguf",
-                                                          "models/kvern-tiny-8m-hf"),
-                                          testing::Values(CodecKind::kF32, CodecKind::kF16, CodecKind::kBF16)));
+INSTANTIATE_TEST_SUITE_P(
+    Models, Bundled,
+    testing::Combine(testing::Values("models/kvern-tiny-8m-q8_0.gguf", "models/kvern-tiny-8m-hf"),
+                     testing::Values(CodecKind::kF32, CodecKind::kF16, CodecKind::kBF16)));
 
 struct Synthetic {
   const char* preset;
@@ -133,13 +133,32 @@ INSTANTIATE_TEST_SUITE_P(
                     Synthetic{"tiny-llama3", DType::kQ4_0}, Synthetic{"tiny-qwen2", DType::kQ4_1},
                     Synthetic{"tiny-qwen3", DType::kQ5_0}, Synthetic{"tiny-phi3", DType::kQ5_1},
                     Synthetic{"tiny-gemma", DType::kQ4_K}, Synthetic{"tiny-llama", DType::kQ5_K},
-                    Synthetic{"tiny-llama", DType::kQ6_K}),
+                    Synthetic{"tiny-llama", DType::kQ6_K}, Synthetic{"tiny-mistral", DType::kQ8_0},
+                    Synthetic{"tiny-gemma2", DType::kQ8_0}, Synthetic{"tiny-gemma3", DType::kF16}),
     [](const testing::TestParamInfo<Synthetic>& info) {
       std::string name =
           std::string(info.param.preset) + "_" + std::string(compute::traits(info.param.type).name);
       std::ranges::replace(name, '-', '_');
       return name;
     });
+
+// Rows leave the windows of these several times, in chunks that begin anywhere; one of them shares keys and
+// values between layers.
+class Windowed : public testing::TestWithParam<const char*> {};
+
+TEST_P(Windowed, logits_have_the_same_bits_however_the_work_is_cut) {
+  const auto files = make_posix_files();
+  expect_exact(*files, test::test_data(std::string("transformers/") + GetParam()), CodecKind::kF16);
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, Windowed,
+                         testing::Values("mistral-window", "gemma2-window-softcap", "gemma3-window",
+                                         "gemma3n-shared-kv"),
+                         [](const testing::TestParamInfo<const char*>& info) {
+                           std::string name = info.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 /// The controls share a model that the comparisons above found exact.
 class Controls : public testing::Test {

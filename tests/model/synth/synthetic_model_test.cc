@@ -50,6 +50,14 @@ TEST_P(Tiny, opens_in_every_type_with_the_geometry_of_its_preset) {
     EXPECT_EQ(c.context, preset.context);
     EXPECT_EQ(c.rope.freq_factors.empty(), preset.rope != SynthRope::kLlama3);
     EXPECT_EQ(c.rope.scaling == compute::RopeScaling::kLongRope, preset.rope == SynthRope::kLongRope);
+    EXPECT_EQ(c.window ? c.window->tokens : 0, preset.window);
+    if (preset.window != 0) {
+      for (int64_t i = 0; i < c.layers; ++i)
+        EXPECT_EQ(is_windowed(c, i), preset.window_period == 0 || (i + 1) % preset.window_period != 0);
+    }
+    EXPECT_EQ(c.attention_softcap, static_cast<float>(preset.attention_softcap));
+    EXPECT_EQ(c.logit_softcap, static_cast<float>(preset.logit_softcap));
+    EXPECT_EQ(c.post_norms, is_later_gemma(preset.family));
     EXPECT_THAT(c.end_tokens, testing::ElementsAre(preset.vocab - 1));
     EXPECT_EQ(model.weights.token_embedding.type, type);
     EXPECT_EQ(model.weights.layers[1].down.type, type);
@@ -59,7 +67,7 @@ TEST_P(Tiny, opens_in_every_type_with_the_geometry_of_its_preset) {
 
 INSTANTIATE_TEST_SUITE_P(Presets, Tiny,
                          testing::Values("tiny-llama", "tiny-llama3", "tiny-qwen2", "tiny-qwen3", "tiny-phi3",
-                                         "tiny-gemma"),
+                                         "tiny-gemma", "tiny-mistral", "tiny-gemma2", "tiny-gemma3"),
                          [](const testing::TestParamInfo<std::string>& info) {
                            return info.param.substr(5);
                          });
