@@ -37,5 +37,34 @@ TEST(MemoryAccount, ReportsWhatTheSystemCannotGive) {
   EXPECT_EQ(account.live_bytes(), 0U);
 }
 
+TEST(MemoryAccount, AsksSaversBeforeTheBudgetIsShort) {
+  struct Hoard final : MemoryAccount::Saver {
+    void give_back() override { block = {}; }
+    MemoryAccount::Block block;
+  };
+  MemoryAccount account(100);
+  Hoard hoard;
+  ASSERT_OK_AND_ASSIGN(hoard.block, account.allocate(60));
+  account.add_saver(hoard);
+  EXPECT_EQ(account.available(40), 40U);  // enough is left, so nobody is asked
+  EXPECT_OK(account.allocate(40));
+  EXPECT_EQ(account.live_bytes(), 60U);
+  EXPECT_OK(account.allocate(41));
+  EXPECT_EQ(hoard.block.data(), nullptr);
+  ASSERT_OK_AND_ASSIGN(hoard.block, account.allocate(60));
+  account.remove_saver(hoard);
+  EXPECT_ERROR(account.allocate(41), kExhausted, "budget");
+}
+
+TEST(MemoryAccount, FailsAfterAsManyAllocationsAsATestSays) {
+  MemoryAccount account(0);
+  account.fail_after(1);
+  EXPECT_OK(account.allocate(8));
+  EXPECT_ERROR(account.allocate(8), kExhausted, "the system has no");
+  EXPECT_ERROR(account.allocate(8), kExhausted, "the system has no");
+  account.fail_after();
+  EXPECT_OK(account.allocate(8));
+}
+
 }  // namespace
 }  // namespace kvern::state
