@@ -28,10 +28,11 @@ HWY_INLINE hn::Vec<hn::Full128<uint8_t>> load_16(const std::byte* p) {
 template <int kStride>
 HWY_INLINE IntVector load_blocks(Records records, int64_t at) {
 #if HWY_TARGET <= HWY_AVX3
+  // Loads under masks, which leave the shuffle ports to the transpositions.
   __m512i v = _mm512_castsi128_si512(load_16(records[0] + at).raw);
-  v = _mm512_inserti32x4(v, load_16(records[kStride] + at).raw, 1);
-  v = _mm512_inserti32x4(v, load_16(records[2 * kStride] + at).raw, 2);
-  return IntVector{_mm512_inserti32x4(v, load_16(records[3 * kStride] + at).raw, 3)};
+  v = _mm512_mask_broadcast_i32x4(v, 0x00f0, load_16(records[kStride] + at).raw);
+  v = _mm512_mask_broadcast_i32x4(v, 0x0f00, load_16(records[2 * kStride] + at).raw);
+  return IntVector{_mm512_mask_broadcast_i32x4(v, 0xf000, load_16(records[3 * kStride] + at).raw)};
 #elif HWY_TARGET == HWY_AVX2
   const __m256i v = _mm256_castsi128_si256(load_16(records[0] + at).raw);
   return IntVector{_mm256_inserti128_si256(v, load_16(records[kStride] + at).raw, 1)};

@@ -10,6 +10,7 @@
 
 #include "hwy/highway.h"
 
+#include <array>
 #include <type_traits>
 
 #include "state/codec/codec.h"
@@ -62,6 +63,10 @@ struct Form {
   static constexpr bool kPairs = kBits == 4;
 
   static constexpr int64_t code_bytes(int64_t numbers) { return numbers * kBits / 8; }
+  static std::array<int64_t, 3> record_bytes(const VectorShape& shape) {
+    const int64_t parameters = shape.dim / shape.group * static_cast<int64_t>(sizeof(Raw));
+    return {code_bytes(shape.dim), parameters, parameters};
+  }
 
   /// Sixteen keys, numbers at… of their records: eight rows, each four numbers of a key in a dword.
   static HWY_INLINE void key_rows(Records records, int64_t number, I32x16* rows) {

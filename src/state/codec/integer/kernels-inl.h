@@ -39,12 +39,6 @@ HWY_INLINE void store_codes(const F32x16& x, uint8_t* to) {
   }
 }
 
-template <typename F>
-constexpr int64_t record_bytes_of(const VectorShape& shape, int plane) {
-  if (plane == 0) return F::code_bytes(shape.dim);
-  return shape.dim / shape.group * static_cast<int64_t>(sizeof(typename F::Raw));
-}
-
 /// The group's parameters of one vector, in every lane.
 template <typename F>
 HWY_INLINE void load_parameters(const EncodedRun& from, int64_t index, F32x16& scale, F32x16& bias) {

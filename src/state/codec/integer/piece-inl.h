@@ -9,6 +9,7 @@
 #include "hwy/highway.h"
 
 #include <algorithm>
+#include <array>
 
 #include "state/codec/integer/forms-inl.h"
 #include "state/codec/integer/limits.h"
@@ -47,46 +48,36 @@ class RunCursor {
   int64_t first_ = 0;
 };
 
-/// Fetches records into L2, some at a time.
-template <typename F>
-class NextRecords {
+/// Fetches the planes of runs into L2, some cache lines at a time: many requests at once would block the
+/// loads. What is beyond kMaxLines is left to the processor's own prefetching.
+class FetchAhead {
  public:
-  NextRecords(EncodedRuns runs, const VectorShape& shape)
-      : cursor_(runs),
-        bytes_{F::code_bytes(shape.dim),
-               shape.dim / shape.group * static_cast<int64_t>(sizeof(typename F::Raw))} {}
-
-  HWY_INLINE void fetch(int64_t count) {
-    while (count > 0) {
-      const RunCursor::Stretch stretch = cursor_.next(count);
-      if (stretch.count == 0) return;
-      count -= stretch.count;
-      fetch_plane(stretch, 0, bytes_[0]);
-      fetch_plane(stretch, 1, bytes_[1]);
-      fetch_plane(stretch, 2, bytes_[1]);
+  /// The planes of `runs`, whose records have `bytes`, in `steps` steps.
+  HWY_INLINE void plan(EncodedRuns runs, const std::array<int64_t, 3>& bytes, int64_t steps) {
+    int64_t count = 0;
+    for (const EncodedRun& run : runs) {
+      for (size_t plane = 0; plane < 3; ++plane) {
+        const int64_t lines = std::min((run.count * bytes[plane] + 63) / 64, kMaxLines - count);
+        const std::byte* p = run.planes[plane];
+        for (int64_t i = 0; i < lines; ++i, p += 64) lines_[count + i] = p;
+        count += lines;
+      }
     }
+    next_ = 0;
+    count_ = count;
+    each_ = (count + steps - 1) / steps;
+  }
+
+  HWY_INLINE void step() {
+    const int64_t end = std::min(next_ + each_, count_);
+    for (; next_ < end; ++next_) __builtin_prefetch(lines_[next_], 0, 2);
   }
 
  private:
-  HWY_INLINE void fetch_plane(const RunCursor::Stretch& stretch, size_t plane, int64_t record) {
-    const std::byte* p = stretch.run->planes[plane] + stretch.first * record;
-    for (int64_t i = 0; i < stretch.count * record; i += 64) __builtin_prefetch(p + i, 0, 2);
-  }
-
-  RunCursor cursor_;
-  int64_t bytes_[2];
-};
-
-/// Fetches `records` records in `steps` steps of about the same size.
-template <typename F>
-class FetchSteps {
- public:
-  FetchSteps(NextRecords<F>& next, int64_t records, int64_t steps)
-      : next_(next), each_((records + steps - 1) / steps) {}
-  HWY_INLINE void step() { next_.fetch(each_); }
-
- private:
-  NextRecords<F>& next_;
+  static constexpr int64_t kMaxLines = 320;
+  const std::byte* lines_[kMaxLines];
+  int64_t next_;
+  int64_t count_;
   int64_t each_;
 };
 

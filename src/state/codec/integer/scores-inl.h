@@ -102,8 +102,10 @@ struct QueryRows {
 
 template <typename F, int kRows>
 HWY_INLINE void add_key_units(Records records, int64_t number, int64_t count,
-                              const FactorRow (&factors)[kRows], typename F::KeyDot (&dots)[kRows]) {
+                              const FactorRow (&factors)[kRows], typename F::KeyDot (&dots)[kRows],
+                              FetchAhead& meanwhile) {
   for (int64_t unit = 0; unit < count / kUnit; ++unit) {
+    meanwhile.step();
     I32x16 rows[8];
     F::key_rows(records, number + unit * kUnit, rows);
 #pragma GCC unroll 8
@@ -124,7 +126,7 @@ struct ScorePlace {
 
 template <typename F, int kRows>
 HWY_INLINE void score_block(const Piece<F>& piece, int64_t block, const QueryRows<F, kRows>& queries,
-                            const VectorShape& shape, const ScorePlace& to) {
+                            const VectorShape& shape, const ScorePlace& to, FetchAhead& meanwhile) {
   F32x16 acc[kRows];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) acc[r] = lanes::zero();
@@ -138,11 +140,11 @@ HWY_INLINE void score_block(const Piece<F>& piece, int64_t block, const QueryRow
       factors[r] = factor_row(queries.views[r].factors, shape.dim, number);
     }
     if constexpr (F::kDirect) {
-      add_key_units<F, kRows>(piece.codes + 16 * block, number, shape.group, factors, dots);
+      add_key_units<F, kRows>(piece.codes + 16 * block, number, shape.group, factors, dots, meanwhile);
     } else {
       UnpackedGroup group;
       group.template fill<F>(piece.codes + 16 * block, 16, number, shape.group);
-      add_key_units<BytesOf<F>, kRows>(group.codes, 0, shape.group, factors, dots);
+      add_key_units<BytesOf<F>, kRows>(group.codes, 0, shape.group, factors, dots, meanwhile);
     }
     const F32x16 scale = piece.scale(g, block);
     const F32x16 bias = piece.bias(g, block);
@@ -166,29 +168,30 @@ HWY_INLINE void score_block(const Piece<F>& piece, int64_t block, const QueryRow
 
 template <typename F, int kRows>
 HWY_NOINLINE void score_rows(const ScoreTask& task, int64_t q, const Piece<F>& piece, float* scores,
-                             NextRecords<F>& next) {
+                             FetchAhead& meanwhile) {
   const QueryForm form(task.shape);
   const QueryRows<F, kRows> queries(form, task.queries + static_cast<size_t>(q) * form.bytes());
   float* out = scores + q * task.score_stride;
   for (int64_t block = 0; block < piece.blocks(); ++block) {
-    if (q == 0) next.fetch(16);
-    score_block<F, kRows>(
-        piece, block, queries, task.shape,
-        {out + 16 * block, task.score_stride, std::min<int64_t>(16, piece.count - 16 * block)});
+    const int64_t count = std::min<int64_t>(16, piece.count - 16 * block);
+    score_block<F, kRows>(piece, block, queries, task.shape, {out + 16 * block, task.score_stride, count},
+                          meanwhile);
   }
 }
 
 template <typename F>
 void scores(const ScoreTask& task, EncodedRuns keys) {
   RunCursor cursor(keys);
-  NextRecords<F> next(task.next, task.shape);
   Piece<F> piece;
-  float* out = task.scores;
-  for (piece.fill(cursor, task.shape); piece.count > 0; piece.fill(cursor, task.shape)) {
+  piece.fill(cursor, task.shape);
+  FetchAhead meanwhile;
+  meanwhile.plan(task.next, F::record_bytes(task.shape),
+                 std::max<int64_t>(piece.blocks(), 1) * task.shape.dim / kUnit);
+  for (float* out = task.scores; piece.count > 0; piece.fill(cursor, task.shape)) {
     int64_t q = 0;
-    for (; q + 4 <= task.count; q += 4) score_rows<F, 4>(task, q, piece, out, next);
-    for (; q + 2 <= task.count; q += 2) score_rows<F, 2>(task, q, piece, out, next);
-    if (q < task.count) score_rows<F, 1>(task, q, piece, out, next);
+    for (; q + 4 <= task.count; q += 4) score_rows<F, 4>(task, q, piece, out, meanwhile);
+    for (; q + 2 <= task.count; q += 2) score_rows<F, 2>(task, q, piece, out, meanwhile);
+    if (q < task.count) score_rows<F, 1>(task, q, piece, out, meanwhile);
     out += piece.count;
   }
 }

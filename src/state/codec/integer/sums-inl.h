@@ -88,16 +88,16 @@ struct GroupFactors {
 };
 
 /// Sums of one unit of dimensions over all values: two vectors of 16 for each of kRows queries.
-template <typename F, int kRows, typename Meanwhile>
+template <typename F, int kRows>
 HWY_INLINE void unit_dots(Records records, int64_t fours, int64_t number, const GroupFactors<kRows>& weights,
-                          Dot (&dots)[kRows][2], Meanwhile& meanwhile) {
+                          Dot (&dots)[kRows][2], FetchAhead& meanwhile) {
   FactorRow factors[kRows];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
     factors[r] = factor_row(weights.factors + r * factor_bytes(kTile), kTile, 0);
   }
   for (int64_t i = 0; i < fours; ++i) {
-    if (i % 4 == 0) meanwhile.step();
+    meanwhile.step();
     I32x16 vectors[2];
     F::value_vectors(records + 4 * i, number, vectors);
     const Codes codes[2] = {expand(vectors[0]), expand(vectors[1])};
@@ -129,9 +129,9 @@ HWY_INLINE void in_order(const Dot (&dots)[2], F32x16 (&out)[2]) {
   }
 }
 
-template <typename F, int kRows, typename Meanwhile>
+template <typename F, int kRows>
 HWY_INLINE void add_unit(Records records, int64_t fours, int64_t number, const GroupFactors<kRows>& weights,
-                         float* sums, int64_t stride, Meanwhile& meanwhile) {
+                         float* sums, int64_t stride, FetchAhead& meanwhile) {
   Dot dots[kRows][2];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
@@ -154,11 +154,9 @@ HWY_INLINE void add_unit(Records records, int64_t fours, int64_t number, const G
 
 template <typename F, int kRows>
 HWY_NOINLINE void sum_rows(const AccumulateTask& task, int64_t q, const Piece<F>& piece,
-                           NextRecords<F>& next) {
+                           FetchAhead& meanwhile) {
   const WeightRows<kRows> rows(task, q, piece.count);
   const int64_t fours = (piece.count + 3) / 4;
-  // Spread over all units, a little at a time: many requests at once would block the loads.
-  FetchSteps<F> meanwhile(next, q == 0 ? kTile : 0, task.shape.dim / kUnit * ((fours + 3) / 4));
   const int64_t stride = padded(task.shape.dim);
   for (int64_t g = 0; g < task.shape.dim / task.shape.group; ++g) {
     GroupFactors<kRows> weights;
@@ -180,14 +178,15 @@ HWY_NOINLINE void sum_rows(const AccumulateTask& task, int64_t q, const Piece<F>
 template <typename F>
 void accumulate(const AccumulateTask& task, EncodedRuns values) {
   RunCursor cursor(values);
-  NextRecords<F> next(task.next, task.shape);
   Piece<F> piece;
   piece.fill(cursor, task.shape);
   if (piece.count == 0) return;
+  FetchAhead meanwhile;
+  meanwhile.plan(task.next, F::record_bytes(task.shape), 4 * piece.blocks() * task.shape.dim / kUnit);
   int64_t q = 0;
-  for (; q + 4 <= task.count; q += 4) sum_rows<F, 4>(task, q, piece, next);
-  for (; q + 2 <= task.count; q += 2) sum_rows<F, 2>(task, q, piece, next);
-  if (q < task.count) sum_rows<F, 1>(task, q, piece, next);
+  for (; q + 4 <= task.count; q += 4) sum_rows<F, 4>(task, q, piece, meanwhile);
+  for (; q + 2 <= task.count; q += 2) sum_rows<F, 2>(task, q, piece, meanwhile);
+  if (q < task.count) sum_rows<F, 1>(task, q, piece, meanwhile);
 }
 
 }  // namespace integer
