@@ -55,6 +55,14 @@ class UnitAttention {
     std::byte* memory = nullptr;  // decoded: [kTile, width] floats; unpacked: the planes one after the other
   };
 
+  // Where a piece lies in storage. Found when it is to be fetched ahead, used when it is read.
+  struct Place {
+    KvPiece piece;
+    RunList runs;
+  };
+  // Tiles from the one that is read to the one that is fetched.
+  static constexpr size_t kPlaces = 3;
+
   // Scratch of one unit.
   struct Work {
     const AttendUnit* unit = nullptr;
@@ -67,7 +75,8 @@ class UnitAttention {
     float* scores = nullptr;                      // [queries, kTile]
     int32_t* counts = nullptr;  // [queries] positions of the tile up to the last that a query sees
     float* keys_transposed = nullptr;
-    mutable std::array<TileCache, 2> cache;  // by side
+    mutable std::array<TileCache, 2> cache;                    // by side
+    mutable std::array<std::array<Place, kPlaces>, 2> places;  // by side, then tile mod kPlaces
     Partial tile;
     Partial span;
     Partial total;
@@ -106,13 +115,11 @@ class UnitAttention {
   void add_block(const Work& work, const Part& part, const Partial& into) const;
   void hide_unseen(const Work& work, const Part& part) const;
   void softmax(const Work& work, const Part& part, const Partial& into) const;
-  EncodedRuns piece_runs(const Work& work, const Part& part, const KvPiece& piece, KvSide side,
-                         RunList& runs) const;
+  EncodedRuns piece_runs(const Work& work, const Part& part, const KvPiece& piece, KvSide side) const;
   EncodedRun unpacked_run(const Work& work, const Part& part, const KvPiece& piece, KvSide side) const;
   float* decoded_tile(const Work& work, const Part& part, KvSide side) const;
   void collect(const Work& work, const KvPiece& piece, KvSide side, RunList& runs) const;
-  void collect_next(const Work& work, const Part& part, const KvPiece& piece, KvSide side,
-                    RunList& runs) const;
+  EncodedRuns next_runs(const Work& work, const Part& part, const KvPiece& piece, KvSide side) const;
 
   const AttendSource& source_;
   const AttendArgs& args_;

@@ -40,6 +40,7 @@ KvPieces UnitAttention::seen_of_tile(const Work& work, const Part& part, int64_t
 
 // The end of the tokens from part.begin on that see exactly the part's pieces.
 int64_t UnitAttention::end_of_equal(const Work& work, const Part& part) const {
+  if (part.begin + 1 == work.tokens) return work.tokens;
   // Both ends of a window only move forward: when the last token sees the same, all between do. Not so where
   // sinks stay behind.
   const bool moves_forward = part.tile >= source_.view.sinks && !part.pieces.empty();
@@ -79,12 +80,10 @@ void UnitAttention::add_part(const Work& work, const Part& part, const Partial& 
   const int64_t q = part.begin * group_;
   const int64_t queries = (part.end - part.begin) * group_;
   float* scores = work.scores + q * kTile;
-  RunList runs;
-  RunList next;
   for (const KvPiece& piece : part.pieces.span()) {
     const SideKernels& k = kernels(piece.form, KvSide::kKey);
-    const EncodedRuns keys = piece_runs(work, part, piece, KvSide::kKey, runs);
-    collect_next(work, part, piece, KvSide::kKey, next);
+    const EncodedRuns keys = piece_runs(work, part, piece, KvSide::kKey);
+    const EncodedRuns next = next_runs(work, part, piece, KvSide::kKey);
     const size_t query_bytes =
         k.query_bytes != 0 ? k.query_bytes : static_cast<size_t>(k_width_) * sizeof(float);
     const auto* kernel = work.many && k.unpacked != nullptr ? k.unpacked : k.codec;
@@ -100,8 +99,8 @@ void UnitAttention::add_part(const Work& work, const Part& part, const Partial& 
   std::fill_n(sums, queries * v_width_, 0.0F);
   for (const KvPiece& piece : part.pieces.span()) {
     const SideKernels& k = kernels(piece.form, KvSide::kValue);
-    const EncodedRuns values = piece_runs(work, part, piece, KvSide::kValue, runs);
-    collect_next(work, part, piece, KvSide::kValue, next);
+    const EncodedRuns values = piece_runs(work, part, piece, KvSide::kValue);
+    const EncodedRuns next = next_runs(work, part, piece, KvSide::kValue);
     const auto* kernel = work.many && k.unpacked != nullptr ? k.unpacked : k.codec;
     kernel->accumulate({scores + (piece.begin - part.tile), kTile, queries,
                         source_.store(piece.form).side(KvSide::kValue).shape(), sums, next},
@@ -163,15 +162,19 @@ void UnitAttention::softmax(const Work& work, const Part& part, const Partial& i
 }
 
 // The vectors of a piece: in storage, or unpacked when many queries read them.
-EncodedRuns UnitAttention::piece_runs(const Work& work, const Part& part, const KvPiece& piece, KvSide side,
-                                      RunList& runs) const {
-  runs.clear();
+EncodedRuns UnitAttention::piece_runs(const Work& work, const Part& part, const KvPiece& piece,
+                                      KvSide side) const {
+  Place& place = work.places[static_cast<size_t>(side)][static_cast<size_t>(part.tile / kTile) % kPlaces];
   if (work.many && kernels(piece.form, side).unpacked != nullptr) {
-    runs.push(unpacked_run(work, part, piece, side));
-  } else {
-    collect(work, piece, side, runs);
+    place.piece = {};
+    place.runs.clear();
+    place.runs.push(unpacked_run(work, part, piece, side));
+  } else if (place.piece != piece) {
+    place.piece = piece;
+    place.runs.clear();
+    collect(work, piece, side, place.runs);
   }
-  return runs;
+  return place.runs;
 }
 
 // Unpacks as much of the tile as the unit's last token sees together with the piece, so that a diagonal tile
@@ -237,19 +240,22 @@ void UnitAttention::collect(const Work& work, const KvPiece& piece, KvSide side,
 
 // What to fetch into the cache while the piece is read: its counterpart some tiles later, if that is stored
 // in the same form.
-void UnitAttention::collect_next(const Work& work, const Part& part, const KvPiece& piece, KvSide side,
-                                 RunList& runs) const {
-  runs.clear();
-  if (work.many) return;
+EncodedRuns UnitAttention::next_runs(const Work& work, const Part& part, const KvPiece& piece,
+                                     KvSide side) const {
+  if (work.many) return {};
   const int64_t tile = part.tile + kAhead;
   for (const KvPiece& ahead : work.seen[static_cast<size_t>(part.begin)].span()) {
-    const int64_t begin = std::max(ahead.begin, tile);
-    const int64_t end = std::min(ahead.end, tile + kTile);
-    if (ahead.form == piece.form && begin < end) {
-      collect(work, {begin, end, ahead.form}, side, runs);
-      return;
+    const KvPiece next{std::max(ahead.begin, tile), std::min(ahead.end, tile + kTile), ahead.form};
+    if (ahead.form != piece.form || next.begin >= next.end) continue;
+    Place& place = work.places[static_cast<size_t>(side)][static_cast<size_t>(tile / kTile) % kPlaces];
+    if (place.piece != next) {
+      place.piece = next;
+      place.runs.clear();
+      collect(work, next, side, place.runs);
     }
+    return place.runs;
   }
+  return {};
 }
 
 }  // namespace kvern::state
