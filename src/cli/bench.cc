@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cli/bench_kv.h"
 #include "cli/commands.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
@@ -16,6 +17,8 @@ struct BenchFlags {
   std::vector<std::string> tests = {"prefill:512", "prefill:2048", "decode:0", "decode:2048", "decode:8192",
                                     "batch:1",     "batch:4",      "batch:8",  "batch:16",    "first"};
   engine::MeasureOptions options;
+  std::vector<std::string> kv_types;  // of --kv; empty without it
+  int64_t kv_context = 8192;
   bool json = false;
 };
 
@@ -112,7 +115,17 @@ Result<Report> run_test(engine::Engine& engine, const engine::MeasureTest& test,
                 measurement_json(result, share)};
 }
 
+/// --kv: the contexts that the model can have, and the types asked for.
+Result<ExitCode> run_kv(Environment& environment, const BenchFlags& flags) {
+  engine::KvComparisonOptions options{.types = flags.kv_types,
+                                      .context = flags.kv_context,
+                                      .repetitions = flags.options.repetitions,
+                                      .steps = flags.options.steps};
+  return run_bench_kv(environment, flags.model, options, flags.json);
+}
+
 Result<ExitCode> run(Environment& environment, const BenchFlags& flags) {
+  if (!flags.kv_types.empty()) return run_kv(environment, flags);
   std::vector<engine::MeasureTest> tests;
   bool first = false;
   for (const std::string& name : flags.tests) {
@@ -165,6 +178,17 @@ void add_bench(CLI::App& app, Command& chosen) {
       ->allow_extra_args(false)  // else the model behind it would be taken for another test
       ->capture_default_str()
       ->type_name("LIST");
+  command
+      .add_option("--kv", flags->kv_types,
+                  "Compare types of keys and values instead: bytes, error and speed at --kv-context; a list "
+                  "separated by ';', the first being what speeds are compared with")
+      ->delimiter(';')
+      ->allow_extra_args(false)
+      ->type_name("TYPES");
+  command.add_option("--kv-context", flags->kv_context, "Tokens of the row of --kv; 0 = no timing")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 20))
+      ->capture_default_str()
+      ->type_name("N");
   command.add_option("--reps", flags->options.repetitions, "Repetitions; medians are reported")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -172,7 +196,9 @@ void add_bench(CLI::App& app, Command& chosen) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   command.add_flag("--json", flags->json, "One JSON object");
-  command.footer("Example:\n  kvern bench model.gguf --tests prefill:512,decode:0,batch:8 --reps 7");
+  command.footer(
+      "Examples:\n  kvern bench model.gguf --tests prefill:512,decode:0,batch:8 --reps 7\n"
+      "  kvern bench model.gguf --kv 'f16;q8;h4;k=h8,v=q4'");
   command.callback(
       [flags, &chosen] { chosen = [flags](Environment& environment) { return run(environment, *flags); }; });
 }

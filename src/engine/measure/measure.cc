@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <random>
 
 #include <fmt/format.h>
+
+#include "engine/measure/decode_row.h"
 
 namespace kvern::engine {
 namespace {
@@ -13,7 +14,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kShortContext = 32;  // of the rows of a batch: as llama-batched-bench is usually run
-constexpr int64_t kFillTokens = 256;
 constexpr int kWarmUpSteps = 2;
 
 double seconds_since(Clock::time_point start) {
@@ -37,38 +37,6 @@ class Rows {
   Engine& engine_;
   std::vector<state::RowId> ids_;
 };
-
-std::vector<int32_t> random_tokens(int64_t count, int64_t vocabulary) {
-  std::mt19937 generator(1);
-  std::vector<int32_t> tokens(static_cast<size_t>(count));
-  for (int32_t& token : tokens) token = static_cast<int32_t>(generator() % static_cast<uint64_t>(vocabulary));
-  return tokens;
-}
-
-/// Gives a row `tokens` positions of random keys and values in every layer.
-Status fill(Engine& engine, state::RowId row, int64_t tokens) {
-  const state::KvSpec spec = engine.model().kv_spec();
-  int64_t widest = 0;
-  for (const state::KvLayerSpec& layer : spec.layers) {
-    widest = std::max(widest, layer.kv_heads * std::max(layer.k_dim, layer.v_dim));
-  }
-  std::mt19937 generator(2);
-  std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
-  std::vector<float> values(static_cast<size_t>(kFillTokens * widest));
-  for (float& value : values) value = uniform(generator);
-  for (int64_t done = 0; done < tokens;) {
-    const int64_t count = std::min(kFillTokens, tokens - done);
-    const state::RowAppend append{.row = row, .tokens = count};
-    KVERN_TRY(state::Step step, engine.kv().begin({&append, 1}));
-    for (size_t layer = 0; layer < spec.layers.size(); ++layer) {
-      engine.kv().append(engine.compute(), static_cast<state::LayerIndex>(layer), step,
-                         {.k = values.data(), .v = values.data()});
-    }
-    engine.kv().commit(std::move(step));
-    done += count;
-  }
-  return Ok{};
-}
 
 double attention_operations(const model::ModelConfig& config, double positions) {
   return 2.0 * static_cast<double>(config.layers * config.heads * (config.head_dim_k + config.head_dim_v)) *
@@ -108,17 +76,9 @@ Result<Measurement> measure_steps(Engine& engine, const MeasureTest& test, const
   const model::Model& model = engine.model();
   const bool batch = test.kind == MeasureKind::kBatch;
   const int64_t context = batch ? kShortContext : test.size;
-  const Rows rows(engine, batch ? test.size : 1);
-  for (const state::RowId row : rows.ids()) KVERN_TRY_STATUS(fill(engine, row, context));
-  const std::vector<int32_t> tokens =
-      random_tokens(static_cast<int64_t>(rows.ids().size()), model.config().vocab);
-  std::vector<Engine::RowTokens> work;
-  work.reserve(rows.ids().size());
-  for (size_t i = 0; i < rows.ids().size(); ++i)
-    work.push_back({.row = rows.ids()[i], .tokens = {&tokens[i], 1}});
-
+  KVERN_TRY(DecodeRows rows, DecodeRows::make(engine, batch ? test.size : 1, context));
   Measurement result{.test = test};
-  const auto count = static_cast<double>(rows.ids().size());
+  const auto count = static_cast<double>(rows.count());
   const double mean_context = static_cast<double>(context) + options.steps / 2.0;
   result.tokens = count;
   result.bytes = static_cast<double>(model.weight_bytes_per_step()) +
@@ -126,15 +86,9 @@ Result<Measurement> measure_steps(Engine& engine, const MeasureTest& test, const
   result.operations =
       count * (2.0 * static_cast<double>(model.layer_parameters() + model.output_parameters()) +
                attention_operations(model.config(), mean_context));
-  for (int repetition = -1; repetition < options.repetitions; ++repetition) {
-    const int steps = repetition < 0 ? kWarmUpSteps : options.steps;
-    const auto start = Clock::now();
-    for (int step = 0; step < steps; ++step) {
-      KVERN_TRY([[maybe_unused]] const auto logits, engine.forward(work));
-    }
-    if (repetition >= 0) result.seconds.push_back(seconds_since(start) / steps);
-    // Every repetition starts at the same context.
-    for (const state::RowId row : rows.ids()) KVERN_TRY_STATUS(engine.kv().truncate(row, context));
+  for (int repetition = -1; repetition < options.repetitions; ++repetition) {  // the first is the warm-up
+    KVERN_TRY(const double seconds, rows.step_seconds(repetition < 0 ? kWarmUpSteps : options.steps));
+    if (repetition >= 0) result.seconds.push_back(seconds);
   }
   return result;
 }
