@@ -37,7 +37,7 @@ Share share_of(const engine::Measurement& result, const compute::MachineCeilings
   const double seconds = result.median_seconds();
   if (result.test.kind != engine::MeasureKind::kPrefill) {
     const double rate = result.bytes / seconds;
-    const double share = rate / ceilings.read_bytes_per_second;
+    const double share = result.median_read_share();
     return {share, fmt::format("{:.1f} GB/s, {:.0f} % of read", rate / 1e9, share * 100)};
   }
   const double peak = int8_weights ? ceilings.int8_ops_per_second : ceilings.f32_ops_per_second;
@@ -102,12 +102,12 @@ struct Report {
   json::object object;
 };
 
-Result<Report> run_test(engine::Engine& engine, const engine::MeasureTest& test, const BenchFlags& flags,
-                        const compute::MachineCeilings& ceilings) {
+Result<Report> run_test(engine::Engine& engine, const engine::MeasureTest& test,
+                        const engine::MeasureOptions& options, const compute::MachineCeilings& ceilings) {
   const std::string name = engine::to_string(test);
-  if (const std::string why = obstacle(engine, test, flags.options); !why.empty())
+  if (const std::string why = obstacle(engine, test, options); !why.empty())
     return Report{fmt::format("{:<14} {}\n", name, why), {{"test", name}, {"skipped", why}}};
-  KVERN_TRY(const engine::Measurement result, engine::measure(engine, test, flags.options));
+  KVERN_TRY(const engine::Measurement result, engine::measure(engine, test, options));
   const Share share =
       share_of(result, ceilings, is_block_quantized(engine.model().opened().weights.output.type));
   return Report{fmt::format("{:<14} {:>12.2f} {:>12.2f}  {}\n", name, result.tokens_per_second(),
@@ -142,13 +142,16 @@ Result<ExitCode> run(Environment& environment, const BenchFlags& flags) {
   progress.show("measuring the machine");
   const compute::MachineCeilings ceilings = compute::probe_machine(engine->compute());
   progress.clear();
+  compute::ReadProbe read_probe(engine->compute(), {.streams = ceilings.read_streams});
+  engine::MeasureOptions options = flags.options;
+  options.read_probe = &read_probe;
   json::object report = machine_json(*engine, ceilings);
   KVERN_TRY_STATUS(print(machine_text(*engine, ceilings)));
   json::array results;
   for (const engine::MeasureTest& test : tests) {
     if (environment.interrupted) return ExitCode::kInterrupted;
     progress.show(engine::to_string(test));
-    KVERN_TRY(Report result, run_test(*engine, test, flags, ceilings));
+    KVERN_TRY(Report result, run_test(*engine, test, options, ceilings));
     progress.clear();
     KVERN_TRY_STATUS(print(result.text));
     results.push_back(std::move(result.object));

@@ -149,26 +149,34 @@ double arithmetic_per_second(Context& context, double (*rounds)(int64_t, Sink*))
 
 }  // namespace
 
-double read_bytes_per_second(Context& context, const ReadProbeOptions& options) {
+ReadProbe::ReadProbe(Context& context, const ReadProbeOptions& options)
+    : context_(context), streams_(options.streams) {
   const auto threads = static_cast<size_t>(context.pool().threads());
   const auto streams = static_cast<size_t>(options.streams);
-  const size_t each = options.bytes / (threads * streams) / 4096 * 4096;
-  const size_t share = each * streams;
-  std::unique_ptr<uint8_t[]> memory(new uint8_t[share * threads + 64]);
-  auto* data = reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(memory.get()) + 63) / 64 * 64);
+  each_ = options.bytes / (threads * streams) / 4096 * 4096;
+  share_ = each_ * streams;
+  memory_.reset(new uint8_t[share_ * threads + 64]);
+  data_ = reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(memory_.get()) + 63) / 64 * 64);
   context.pool().run(static_cast<int64_t>(threads), [&](int64_t i, int) {
-    std::fill_n(data + static_cast<size_t>(i) * share, share, static_cast<uint8_t>(i));
+    std::fill_n(data_ + static_cast<size_t>(i) * share_, share_, static_cast<uint8_t>(i));
   });
+}
+
+double ReadProbe::bytes_per_second() {
+  const int threads = context_.pool().threads();
   std::atomic<uint32_t> sink{0};
-  std::vector<double> rates;
-  for (int repeat = 0; repeat < options.repeats; ++repeat) {
-    const double seconds = seconds_of([&] {
-      context.pool().run(static_cast<int64_t>(threads), [&](int64_t i, int) {
-        sink += kReadStreams[context.target()](data + static_cast<size_t>(i) * share, options.streams, each);
-      });
+  const double seconds = seconds_of([&] {
+    context_.pool().run(threads, [&](int64_t i, int) {
+      sink += kReadStreams[context_.target()](data_ + static_cast<size_t>(i) * share_, streams_, each_);
     });
-    rates.push_back(static_cast<double>(share * threads) / seconds);
-  }
+  });
+  return static_cast<double>(share_ * static_cast<size_t>(threads)) / seconds;
+}
+
+double read_bytes_per_second(Context& context, const ReadProbeOptions& options) {
+  ReadProbe probe(context, options);
+  std::vector<double> rates;
+  for (int repeat = 0; repeat < options.repeats; ++repeat) rates.push_back(probe.bytes_per_second());
   return median(std::move(rates));
 }
 

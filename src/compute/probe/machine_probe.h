@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 
 #include "compute/context.h"
 
@@ -11,6 +13,24 @@ struct ReadProbeOptions {
   int streams = 1;            ///< distant places that each thread reads in turn
   size_t bytes = 512u << 20;  ///< in all; several times the last-level cache
   int repeats = 5;            ///< the median counts
+};
+
+/// Reads memory of its own again and again. The bandwidth of a shared machine changes from second to second:
+/// what is to be held against it is measured beside it.
+class ReadProbe {
+ public:
+  /// Allocates and touches `bytes`. The context outlives the probe.
+  ReadProbe(Context& context, const ReadProbeOptions& options);
+  /// One pass over the memory by all threads of the context, in bytes per second.
+  double bytes_per_second();
+
+ private:
+  Context& context_;
+  int streams_;
+  size_t each_;   // bytes of a stream
+  size_t share_;  // of a thread
+  std::unique_ptr<uint8_t[]> memory_;
+  uint8_t* data_ = nullptr;  // the first cache line in memory_
 };
 
 /// Memory read by all threads of the context together, in bytes per second. Allocates `bytes`.

@@ -20,6 +20,12 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
 /// Rows that are removed at the end of a test.
 class Rows {
  public:
@@ -87,8 +93,13 @@ Result<Measurement> measure_steps(Engine& engine, const MeasureTest& test, const
       count * (2.0 * static_cast<double>(model.layer_parameters() + model.output_parameters()) +
                attention_operations(model.config(), mean_context));
   for (int repetition = -1; repetition < options.repetitions; ++repetition) {  // the first is the warm-up
+    const double before = options.read_probe != nullptr ? options.read_probe->bytes_per_second() : 0;
     KVERN_TRY(const double seconds, rows.step_seconds(repetition < 0 ? kWarmUpSteps : options.steps));
-    if (repetition >= 0) result.seconds.push_back(seconds);
+    if (repetition < 0) continue;
+    result.seconds.push_back(seconds);
+    if (options.read_probe == nullptr) continue;
+    const double ceiling = (before + options.read_probe->bytes_per_second()) / 2;
+    result.read_shares.push_back(result.bytes / seconds / ceiling);
   }
   return result;
 }
@@ -133,12 +144,9 @@ int64_t longest_row(const MeasureTest& test, const MeasureOptions& options) {
   return context + std::max(options.steps, kWarmUpSteps);
 }
 
-double Measurement::median_seconds() const {
-  std::vector<double> sorted = seconds;
-  std::ranges::sort(sorted);
-  const size_t middle = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
+double Measurement::median_seconds() const { return median(seconds); }
+
+double Measurement::median_read_share() const { return read_shares.empty() ? 0 : median(read_shares); }
 
 Result<Measurement> measure(Engine& engine, const MeasureTest& test, const MeasureOptions& options) {
   return test.kind == MeasureKind::kPrefill ? measure_prefill(engine, test, options)

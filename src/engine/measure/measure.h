@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "compute/probe/machine_probe.h"
 #include "engine/load/engine.h"
 
 namespace kvern::engine {
@@ -34,13 +35,19 @@ struct Measurement {
   double bytes = 0;   ///< bytes of weights and KV that a step must read; 0 for prefill
   double operations = 0;  ///< multiplications and additions of one repetition's step or prompt
 
+  /// With MeasureOptions::read_probe: for each repetition of decode and batch, `bytes` over its seconds as a
+  /// share of what plain reading reached right before and after it.
+  std::vector<double> read_shares;
+
   double median_seconds() const;
+  double median_read_share() const;
   double tokens_per_second() const { return tokens / median_seconds(); }
 };
 
 struct MeasureOptions {
   int repetitions = 5;
   int steps = 16;  ///< of a repetition of decode and batch
+  compute::ReadProbe* read_probe = nullptr;
 };
 
 /// Tokens that the rows of a test grow to: the context that it needs.
