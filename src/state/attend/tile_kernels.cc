@@ -68,10 +68,46 @@ HWY_INLINE void softmax_row(float* scores, int64_t count, const Logits& logits, 
   sum = lanes::reduce_sum(total);
 }
 
+// As softmax_row without a cap for kRows whole tiles, side by side: each waits long for its own reductions.
+template <int kRows>
+HWY_INLINE void softmax_whole(float* scores, const Logits& logits, float* max, float* sum) {
+  constexpr int kGroups = static_cast<int>(kTile / kLanes);
+  const F32x16 scale = lanes::set(logits.scale);
+  F32x16 s[kRows][kGroups];
+  F32x16 m[kRows];
+  for (int r = 0; r < kRows; ++r) {
+    F32x16 best = lanes::set(-kInfinity);
+    for (int g = 0; g < kGroups; ++g) {
+      s[r][g] = lanes::mul(lanes::load(scores + r * kTile + g * kLanes), scale);
+      best = lanes::max(best, s[r][g]);
+    }
+    max[r] = lanes::reduce_max(best);
+    m[r] = lanes::set(max[r]);
+  }
+  F32x16 total[kRows];
+  for (int r = 0; r < kRows; ++r) total[r] = lanes::zero();
+  for (int g = 0; g < kGroups; ++g) {
+    for (int r = 0; r < kRows; ++r) {
+      const F32x16 weight = exp_weights(lanes::sub(s[r][g], m[r]));
+      lanes::store(weight, scores + r * kTile + g * kLanes);
+      total[r] = lanes::add(total[r], weight);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) sum[r] = lanes::reduce_sum(total[r]);
+}
+
 }  // namespace
 
 void tile_softmax(const TileSoftmax& tile) {
-  for (int64_t q = 0; q < tile.queries; ++q) {
+  int64_t first = 0;
+  if constexpr (lanes::kParts == 1) {
+    const auto whole = [&](int64_t q) { return tile.counts[q] == kTile; };
+    for (; tile.logits.softcap == 0.0F && first + 2 <= tile.queries && whole(first) && whole(first + 1);
+         first += 2) {
+      softmax_whole<2>(tile.scores + first * kTile, tile.logits, tile.out.max + first, tile.out.sum + first);
+    }
+  }
+  for (int64_t q = first; q < tile.queries; ++q) {
     float* scores = tile.scores + q * kTile;
     if (tile.logits.softcap == 0.0F) {
       softmax_row<false>(scores, tile.counts[q], tile.logits, tile.out.max[q], tile.out.sum[q]);
