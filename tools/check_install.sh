@@ -18,9 +18,24 @@ cmake --build "$work/build" >/dev/null
 "$work/build/stream_text" "$model" "Once upon a time" 16
 "$work/build/ask" "$model" "What is the color of the sky?"
 
+echo "the state library alone, through find_package"
+cmake -S examples -B "$work/state" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/prefix" \
+  -DKVERN_COMPONENTS=state >/dev/null
+cmake --build "$work/state" >/dev/null
+"$work/state/state_only"
+"$work/state/state_from_c"
+if cmake -S examples -B "$work/none" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" -DKVERN_COMPONENTS=magic &>/dev/null; then
+  echo "a component that does not exist was found" >&2
+  exit 1
+fi
+
 echo "examples through pkg-config"
 libdir="$(dirname "$(find "$work/prefix" -name kvern.pc)")"
 # shellcheck disable=SC2046  # Flags are words.
 g++ -std=c++23 examples/stream_text.cc -o "$work/stream_text" \
   $(PKG_CONFIG_PATH="$libdir" pkg-config --cflags --libs kvern)
 "$work/stream_text" "$model" "Once upon a time" 16
+# shellcheck disable=SC2046  # Flags are words.
+gcc -std=c11 examples/state_from_c.c -o "$work/state_from_c" \
+  $(PKG_CONFIG_PATH="$libdir" pkg-config --cflags --libs kvern-state)
+"$work/state_from_c"
