@@ -187,6 +187,21 @@ class Exactness(Test):
     def test_kv_types_round_differently(self):
         self.assertEqual(len({tuple(self.hashes("--kv-type", name)) for name in ("f32", "f16", "bf16")}), 3)
 
+    def test_types_show_and_layouts_do_not(self):
+        kinds = {}
+        for name in ("f16", "fp8", "q8", "h4", "k=h8,v=q4"):
+            flags = ("--kv-type", name)
+            kinds[name] = tuple(self.hashes(*flags))
+            for layout in (("slab",), ("ring",), ("padded",), ("paged", "--kv-page", 16)):
+                self.assertEqual(tuple(self.hashes(*flags, "--kv-layout", *layout)), kinds[name], (name, layout))
+        self.assertEqual(len(set(kinds.values())), len(kinds))
+
+    def test_precision_along_a_row_shows_where_it_reaches(self):
+        plain = self.hashes("--kv-type", "q4")
+        self.assertEqual(self.hashes("--kv-type", "q4", "--kv-quant-start", 1000), self.hashes("--kv-type", "f16"))
+        for flags in (("--kv-keep-first", 2), ("--kv-keep-last", 4), ("--kv-quant-start", 8)):
+            self.assertNotEqual(self.hashes("--kv-type", "q4", *flags), plain, flags)
+
 
 class Chat(Test):
     def test_a_chat_prompt_is_the_template_of_the_model(self):
@@ -534,7 +549,13 @@ class BadInput(Test):
             self.assertEqual(result.out, b"", arguments)
 
     def test_wrong_values_name_the_choices(self):
-        self.fails(generate("-p", "x", "--kv-type", "q3"), 2, "f32", "f16", "bf16")
+        self.fails(generate("-p", "x", "--kv-type", "q7"), 2, "f32", "f16", "bf16")
+        self.fails(generate("-p", "x", "--kv-type", "turbo:k8v3"), 2, "KV layer 0", "q8")  # heads of 32
+        self.fails(generate("-p", "x", "--kv-type", "k=h8"), 2, "k=h8")
+        self.fails(generate("-p", "x", "--kv-layout", "heap"), 2, "paged", "ring")
+        self.fails(generate("-p", "x", "--kv-page", 17), 2, "16, 32, 64, 128")
+        self.fails(generate("-p", "x", "--kv-keep-last", 5), 2, "encoded type")
+        self.fails(generate("-p", "x", "--kv-type-layers", "/nowhere"), 2, "/nowhere")
         self.fails(generate("-p", "x", "--cpu-target", "sse"), 2, "avx2")
         for flag, value in (("--top-p", 2), ("--temp", "nan"), ("--temp", "1e300"), ("--temp", -1), ("--top-k", -1),
                             ("--repeat-penalty", 0), ("--min-p", 3), ("--typical", -1), ("--xtc-probability", 2)):

@@ -1,4 +1,4 @@
-foreach(name transformers gguf_twin kvern_tiny exactness)
+foreach(name transformers gguf_twin kvern_tiny exactness kv_exactness)
   kvern_add_test(graphs/${name}_test.cc LINK kvern::model)
 endforeach()
 kvern_add_test(graphs/shared_test.cc LINK kvern::model LABELS shared)

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ namespace kvern::test {
 struct RunnerOptions {
   state::CodecKind codec = state::CodecKind::kF32;
   int64_t context_tokens = 0;
+  std::optional<state::KvOptions> kv;  ///< in place of `codec`
 };
 
 /// How a prompt is computed.
@@ -43,10 +45,17 @@ class ModelRunner {
                                                    RunnerOptions options = {}) {
     std::unique_ptr<ModelRunner> runner(new ModelRunner);
     KVERN_TRY(runner->model_, model::Model::open(files, path, options.context_tokens));
-    KVERN_TRY(runner->kv_,
-              state::KvCache::create(runner->model_->kv_spec(),
-                                     {.types = {{.kind = options.codec}, {.kind = options.codec}}, .poison = true}));
+    const state::KvOptions kv =
+        options.kv.value_or(state::KvOptions{.types = {{.kind = options.codec}, {.kind = options.codec}}});
+    KVERN_TRY_STATUS(runner->set_kv(kv));
     return runner;
+  }
+
+  /// Begins anew with other keys and values; rows are gone. An error leaves the runner without any.
+  Status set_kv(state::KvOptions options) {
+    options.poison = true;
+    KVERN_TRY(kv_, state::KvCache::create(model_->kv_spec(), options));
+    return Ok{};
   }
 
   const model::ModelConfig& config() const { return model_->config(); }
@@ -68,6 +77,16 @@ class ModelRunner {
                             logits.data());
     kv_->commit(std::move(begun));
     return logits;
+  }
+
+  /// One step of a row of which only the first `keep` tokens stay.
+  Status speculate(compute::Context& context, const RunnerRow& row, int64_t keep) {
+    const state::RowAppend append{.row = row.row, .tokens = static_cast<int64_t>(row.tokens.size())};
+    KVERN_TRY(state::Step begun, kv_->begin({&append, 1}));
+    model_->graph().forward(context, *kv_, {.step = begun, .tokens = row.tokens, .logit_tokens = {}},
+                            nullptr);
+    kv_->commit(std::move(begun), {&keep, 1});
+    return Ok{};
   }
 
   /// The logits of all positions of a prompt in a row of its own, chunk by chunk.
