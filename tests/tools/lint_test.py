@@ -209,6 +209,31 @@ class Headers(Tree):
         self.assert_finds(self.TOOL, "src/base/c.h does not compile alone", *build)
 
 
+class Parity(Tree):
+    TOOL = "check_parity.py"
+
+    def table(self, *rows):
+        self.write("tests/state/ring_test.cc", "TEST(Ring, GoesRound) {}\nTEST_P(Every,\n       Layout) {}\n// NotATest\n")
+        self.write("docs/parity.md", "# Parity\n\n| a | b |\n| --- | --- |\n" + "".join(row + "\n" for row in rows))
+
+    def test_tests_that_exist_and_open_rows_pass(self):
+        self.table("| x | `state/ring_test.cc::GoesRound`, `state/ring_test.cc::Layout` |", "| y | open: to come |",
+                   "| z | `state/ring_test.cc` |")
+        self.assert_clean(self.TOOL)
+
+    def test_a_test_that_does_not_exist_is_found(self):
+        self.table("| x | `state/ring_test.cc::NotATest` |")
+        self.assert_finds(self.TOOL, "parity.md:5: state/ring_test.cc has no NotATest")
+        self.table("| x | `state/rings_test.cc::GoesRound` |")
+        self.assert_finds(self.TOOL, "there is no state/rings_test.cc")
+
+    def test_a_row_without_a_test_or_a_reason_is_found(self):
+        self.table("| `state/ring_test.cc` | later |")
+        self.assert_finds(self.TOOL, "names no test and is not open")
+        self.table("| x | open: |")
+        self.assert_finds(self.TOOL, "names no test and is not open")
+
+
 class Sources(unittest.TestCase):
     def test_comments_and_strings_are_blanked_and_lines_stay(self):
         text = 'a /* { */ "}" \'{\' 1\'000 R"x(\n})x" // {\nb'
