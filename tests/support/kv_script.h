@@ -67,8 +67,12 @@ class KvScene {
     return sum;
   }
 
-  /// Token `i` of the next step gets NaN as key and value.
-  void poison_next_token_at(int64_t i) { poisoned_token_ = i; }
+  /// Tokens [first, first + count) of the next step get NaN as key and value.
+  void poison_next_tokens(int64_t first, int64_t count) {
+    first_poisoned_ = first;
+    poisoned_ = count;
+  }
+  void poison_next_token_at(int64_t i) { poison_next_tokens(i, 1); }
 
   void step(const std::vector<Bring>& brings) {
     std::vector<int64_t> keep;
@@ -116,6 +120,10 @@ class KvScene {
     return equal;
   }
 
+  bool outputs_are_finite() const {
+    return std::ranges::all_of(outputs_[0], [](float x) { return std::isfinite(x); });
+  }
+
   bool outputs_are_nan_from(int64_t first) const {
     bool all = true;
     for_queries([&](const float*, int64_t token, int64_t head, int64_t, size_t) {
@@ -160,14 +168,12 @@ class KvScene {
     fill(q_, tokens * heads() * spec_.k_dim);
     fill(k_, tokens * spec_.kv_heads * spec_.k_dim);
     fill(v_, tokens * spec_.kv_heads * spec_.v_dim);
-    if (poisoned_token_ >= 0) {
-      const float nan = std::numeric_limits<float>::quiet_NaN();
-      const int64_t k = spec_.kv_heads * spec_.k_dim;
-      const int64_t v = spec_.kv_heads * spec_.v_dim;
-      std::fill_n(k_.begin() + poisoned_token_ * k, k, nan);
-      std::fill_n(v_.begin() + poisoned_token_ * v, v, nan);
-      poisoned_token_ = -1;
-    }
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const int64_t k = spec_.kv_heads * spec_.k_dim;
+    const int64_t v = spec_.kv_heads * spec_.v_dim;
+    std::fill_n(k_.begin() + first_poisoned_ * k, poisoned_ * k, nan);
+    std::fill_n(v_.begin() + first_poisoned_ * v, poisoned_ * v, nan);
+    poison_next_tokens(0, 0);
   }
 
   void run_layer(const state::Step& step, int32_t index) {
@@ -215,7 +221,8 @@ class KvScene {
   std::vector<Row> rows_;
   std::mt19937 random_{7};
   std::normal_distribution<float> normal_;
-  int64_t poisoned_token_ = -1;
+  int64_t first_poisoned_ = 0;
+  int64_t poisoned_ = 0;
   float softcap_ = 0.0F;
   std::vector<float> sinks_;
   std::vector<float> q_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "state/attend/tile_kernels.h"
+#include "state/planted_fault.h"
 
 namespace kvern::state {
 namespace {
@@ -32,8 +33,9 @@ void divide(AttendPlan& plan, size_t index, int64_t target) {
     plan.partial_spans += unit.spans();
   }
   for (int64_t part = 0; part < unit.parts; ++part) {
+    const int64_t missing = planted(Fault::kSpanMissing) && unit.parts > 1 ? 1 : 0;
     plan.tasks.push_back({static_cast<int64_t>(index), unit.spans() * part / unit.parts,
-                          unit.spans() * (part + 1) / unit.parts});
+                          unit.spans() * (part + 1) / unit.parts - missing});
   }
 }
 

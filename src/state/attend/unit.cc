@@ -4,6 +4,8 @@
 #include <cstring>
 #include <limits>
 
+#include "state/planted_fault.h"
+
 namespace kvern::state {
 namespace {
 
@@ -105,8 +107,12 @@ UnitAttention::Work UnitAttention::make_work(const AttendUnit& unit, compute::Sc
     return carver.used();
   };
   carve(Carver(scratch.get(carve(Carver(nullptr)))));
+  KvView view = source_.view;
+  if (planted(Fault::kBoundaryByStep) && unit.row->first < view.quant_start) {
+    view.quant_start = unit.row->first + unit.row->tokens;
+  }
   for (int64_t t = 0; t < work.tokens; ++t) {
-    work.seen[static_cast<size_t>(t)] = source_.view.pieces(work.first + t);
+    work.seen[static_cast<size_t>(t)] = view.pieces(work.first + t);
   }
   load_queries(work);
   return work;
@@ -170,7 +176,8 @@ void UnitAttention::run_spans(const AttendUnit& unit, const AttendTask& task, co
 void UnitAttention::finish(const AttendUnit& unit, compute::Scratch& scratch, float* partials) const {
   const Work work = make_work(unit, scratch);
   clear(work.total, work.tokens);
-  for (int64_t i = 0; i < unit.spans(); ++i) {
+  for (int64_t n = 0; n < unit.spans(); ++n) {
+    const int64_t i = planted(Fault::kSpansMergedBackwards) ? unit.spans() - 1 - n : n;
     merge_span(work, unit.span(i), partial_at(partials + i * partial_floats(work.tokens), work.tokens));
   }
   store_outputs(work);
@@ -208,7 +215,8 @@ void UnitAttention::add_sink_logits(const Work& work) const {
   const int64_t queries = work.tokens * group_;
   clear(work.tile, work.tokens);
   for (int64_t q = 0; q < queries; ++q) {
-    work.tile.state.max[q] = args_.sink_logits[work.unit->kv_head * group_ + q % group_];
+    const int64_t first = planted(Fault::kSinkLogitOfOtherHead) ? 0 : work.unit->kv_head * group_;
+    work.tile.state.max[q] = args_.sink_logits[first + q % group_];
     work.tile.state.sum[q] = 1.0F;
   }
   tiles_.join(work.total.state, work.tile.state, queries, work.factors);

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "state/attend/unit.h"
+#include "state/planted_fault.h"
 
 namespace kvern::state {
 namespace {
@@ -16,6 +17,7 @@ constexpr float kUnseen = -std::numeric_limits<float>::infinity();
 void UnitAttention::add_span(const Work& work, int64_t span, const Partial& into) const {
   const int64_t end = std::min((span + 1) * kSpan, work.first + work.tokens);
   for (int64_t tile = span * kSpan; tile < end; tile += kTile) add_tile(work, tile, into);
+  if (planted(Fault::kTileMergedTwice)) add_tile(work, span * kSpan, into);
 }
 
 void UnitAttention::add_tile(const Work& work, int64_t tile, const Partial& into) const {
@@ -92,7 +94,9 @@ void UnitAttention::add_part(const Work& work, const Part& part, const Partial& 
                     queries, geometry.shape(), scores + (piece.begin - part.tile), kTile, next},
                    keys);
   }
-  std::fill_n(work.counts + q, queries, static_cast<int32_t>(part.pieces.back().end - part.tile));
+  auto count = static_cast<int32_t>(part.pieces.back().end - part.tile);
+  if (planted(Fault::kSoftmaxCount) && part.pieces.back().end > part.pieces.back().begin + 1) --count;
+  std::fill_n(work.counts + q, queries, count);
   hide_unseen(work, part);
   softmax(work, part, into);
   float* sums = work.tile.values + q * v_width_;
@@ -117,7 +121,8 @@ void UnitAttention::add_block(const Work& work, const Part& part, const Partial&
   const int64_t q = part.begin * group_;
   const int64_t queries = (part.end - part.begin) * group_;
   for (int64_t token = part.begin; token < part.end; ++token) {
-    const int64_t count = seen_of_tile(work, part, token).back().end - part.tile;
+    const int64_t last = planted(Fault::kFutureSeen) ? part.end - 1 : token;
+    const int64_t count = seen_of_tile(work, part, last).back().end - part.tile;
     std::fill_n(work.counts + token * group_, group_, static_cast<int32_t>(count));
   }
   const int64_t key_count = work.counts[part.end * group_ - 1];
@@ -236,6 +241,9 @@ void UnitAttention::collect(const Work& work, const KvPiece& piece, KvSide side,
   const AttendStore& store = source_.store(piece.form);
   store.layout->collect(work.unit->row->slots[static_cast<size_t>(piece.form)],
                         {store.layer, work.unit->kv_head, side}, piece.begin, piece.end, runs);
+  if (planted(Fault::kScaleOfNeighbour) && store.side(side).planes() > 1) {
+    for (EncodedRun& run : runs.runs()) run.planes[1] += store.side(side).record_bytes[1];
+  }
 }
 
 // What to fetch into the cache while the piece is read: its counterpart some tiles later, if that is stored

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "state/planted_fault.h"
 
 namespace kvern::state {
 
@@ -34,11 +35,14 @@ KvPieces KvView::pieces(int64_t position) const {
     result.push({encoded_begin, encoded_end, KvForm::kEncoded});
     result.push({encoded_end, end, KvForm::kFull});
   };
-  const int64_t begin = window_begin(position);
-  if (begin <= sinks) {
+  const int64_t seen_sinks = planted(Fault::kSinkTooFew) && sinks > 0 ? sinks - 1 : sinks;
+  int64_t begin = window_begin(position);
+  if (planted(Fault::kWindowTooNarrow) && begin > 0 && begin < position) ++begin;
+  if (planted(Fault::kWindowTooWide) && begin > 0) --begin;
+  if (begin <= seen_sinks) {
     add(0, position + 1);
   } else {
-    add(0, sinks);
+    add(0, seen_sinks);
     add(begin, position + 1);
   }
   return result;

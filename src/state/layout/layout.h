@@ -61,6 +61,7 @@ class RunList {
   void push(const EncodedRun& run) { runs_[size_++] = run; }
   operator EncodedRuns() const { return {runs_.data(), size_}; }
   bool empty() const { return size_ == 0; }
+  std::span<EncodedRun> runs() { return {runs_.data(), size_}; }
 
  private:
   std::array<EncodedRun, kCapacity> runs_;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "state/planted_fault.h"
 
 namespace kvern::state {
 
@@ -62,7 +63,9 @@ void PaddedLayout::copy_range(const Tensors& to, const Row& to_row, const Row& f
     const size_t bytes = static_cast<size_t>(range.size()) * planes_[p].record_bytes;
     for (int64_t head = 0; head < planes_[p].kv_heads; ++head) {
       std::memcpy(record(to, p, to_row.index, head, column(to_row, range.begin)),
-                  record(tensors_, p, from.index, head, column(from, range.begin)), bytes);
+                  record(tensors_, p, from.index, head,
+                         column(from, range.begin) + (planted(Fault::kPaddedColumn) ? 1 : 0)),
+                  bytes);
     }
   }
 }
@@ -175,6 +178,7 @@ void PaddedLayout::cut(RowSlot slot, int64_t length) {
   Row& row = rows_[slot];
   const int64_t end = end_of(row);
   row.held.length = length;
+  if (length == 0) row.held.tail_begin = spec_.origin;
   if (row.index == kNone) return;
   if (poison_) poison(row, end_of(row), end);
   if (held_positions(spec_, row.held) == 0) return leave(row);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "state/planted_fault.h"
 
 namespace kvern::state {
 namespace {
@@ -107,7 +108,7 @@ void PagePool::share(Page* page) {
 void PagePool::release(Page* page) {
   KVERN_CHECK(page->references > 0);  // else it is free already, or was never taken
   --references_;
-  if (--page->references > 0) return;
+  if (--page->references > 0 && !planted(Fault::kFreedWhileShared)) return;
   --used_pages_;
   if (poison_) std::memset(page->data, 0xff, page_bytes_);
   push_free(page);

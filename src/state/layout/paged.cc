@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "state/layout/ranges.h"
+#include "state/planted_fault.h"
 
 namespace kvern::state {
 
@@ -48,7 +49,8 @@ Status PagedLayout::fill(Row& row, const Held& held, int64_t first_new) {
   row.table.reserve(count);
   const auto lacks = [&](size_t i) {
     if (!needed(i, held)) return false;
-    return i >= row.table.size() || row.table[i].page == nullptr || row.table[i].page->references > 1;
+    return i >= row.table.size() || row.table[i].page == nullptr ||
+           (row.table[i].page->references > 1 && !planted(Fault::kSharedPageWritten));
   };
   // Only the first of these pages can be one that the row has.
   const size_t first = page_of(first_new);
@@ -66,7 +68,7 @@ Status PagedLayout::fill(Row& row, const Held& held, int64_t first_new) {
     Page* page = *next++;
     if (i >= row.table.size()) row.table.resize(i + 1);
     if (row.table[i].page != nullptr) {
-      copy_held(row, i, page->data);
+      if (!planted(Fault::kStaleCopy)) copy_held(row, i, page->data);
       pool_.release(row.table[i].page);
     }
     row.table[i] = {page->data, page};
@@ -107,6 +109,7 @@ void PagedLayout::cut(RowSlot slot, int64_t length) {
   row.held.length = length;
   release_unneeded(row, page_of(length), row.table.size());
   if (poison_) poison_own(row, length, before);
+  if (length == 0) row.held.tail_begin = spec_.origin;
 }
 
 void PagedLayout::drop(RowSlot slot, int64_t tail_begin) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "state/planted_fault.h"
 
 namespace kvern::state {
 namespace {
@@ -64,7 +65,7 @@ void RingLayout::replace(Buffer& buffer, Buffer next) {
 // Records of positions [slots.begin, slots.end), counted from the same base in both.
 void RingLayout::copy(const Buffer& from, const Buffer& to, const PositionRange& slots) const {
   for (int64_t p = slots.begin; p < slots.end;) {
-    const int64_t from_slot = p % from.capacity;
+    const int64_t from_slot = (planted(Fault::kRingCopiedFromStart) ? p - slots.begin : p) % from.capacity;
     const int64_t to_slot = p % to.capacity;
     const int64_t count = std::min({slots.end - p, from.capacity - from_slot, to.capacity - to_slot});
     PageSlice{*to.format, to.block.data(), to_slot}.copy_from({*from.format, from.block.data(), from_slot},
@@ -134,6 +135,7 @@ void RingLayout::cut(RowSlot slot, int64_t length) {
   Row& row = rows_[slot];
   if (poison_) poison(row, length, row.held.length);
   row.held.length = length;
+  if (length == 0) row.held.tail_begin = spec_.origin;
   settle(row);
 }
 
@@ -166,7 +168,8 @@ void RingLayout::collect(RowSlot slot, const StreamId& stream, int64_t begin, in
   while (begin < end) {
     const int64_t at = begin % row.ring.capacity;
     const int64_t count = std::min(end - begin, row.ring.capacity - at);
-    out.push(row.ring.format->run(row.ring.block.data(), stream, at, count));
+    const int64_t wrong = planted(Fault::kWrongSlotAfterWrap) && begin > row.ring.capacity && at == 0 ? 1 : 0;
+    out.push(row.ring.format->run(row.ring.block.data(), stream, at + wrong, count));
     begin += count;
   }
 }

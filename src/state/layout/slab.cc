@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "state/layout/ranges.h"
+#include "state/planted_fault.h"
 
 namespace kvern::state {
 namespace {
@@ -81,6 +82,7 @@ void SlabLayout::cut(RowSlot slot, int64_t length) {
   row.held.length = length;
   release_unneeded(row, length, before);
   if (poison_) poison_unheld(row, length, before);
+  if (length == 0) row.held.tail_begin = spec_.origin;
 }
 
 void SlabLayout::drop(RowSlot slot, int64_t tail_begin) {
@@ -98,6 +100,10 @@ Status SlabLayout::fork(RowSlot from, RowSlot to) {
   for (size_t i = 0; i < source.chunks.size(); ++i) {
     if (source.chunks[i].data() == nullptr) continue;
     std::memcpy(rows_[to].chunks[i].data(), source.chunks[i].data(), format_.bytes());
+  }
+  if (planted(Fault::kForkMissesNewest) && source.held.length > spec_.origin) {
+    const int64_t newest = source.held.length - 1;
+    format_.poison(rows_[to].chunks.back().data(), newest % kSlabChunk, 1);
   }
   return Ok{};
 }

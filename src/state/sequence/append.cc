@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "state/planted_fault.h"
+
 namespace kvern::state {
 namespace {
 
@@ -26,7 +28,7 @@ class StepEncoder {
 
   void run() {
     for (const AttendRow& row : target_.rows) {
-      if (begins_to_be_encoded(row)) add_old_pieces(row);
+      if (begins_to_be_encoded(row) && !planted(Fault::kOldPositionsNotEncoded)) add_old_pieces(row);
       add_range(row, row.first, row.first + row.tokens);
     }
     context_.pool().run(std::ssize(pieces_), [this](int64_t i, int thread) {
@@ -97,7 +99,8 @@ class StepEncoder {
     const Source& source = sources_[static_cast<size_t>(piece.stream.side)];
     const int64_t width = padded(geometry.dim);
     for (int64_t p = first; p < piece.end; ++p) {
-      const int64_t token = piece.row->offset + p - piece.row->first;
+      const int64_t offset = planted(Fault::kTokensOfOtherRow) ? 0 : piece.row->offset;
+      const int64_t token = offset + p - piece.row->first;
       const float* from = source.data + token * source.stride + piece.stream.kv_head * geometry.dim;
       std::copy_n(from, geometry.dim, out + (p - first) * width);
     }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "state/planted_fault.h"
 
 namespace kvern::state {
 namespace {
@@ -72,8 +73,11 @@ int64_t KvGroup::needed_from(KvForm f, int64_t length, bool encoded) const {
   if (f == KvForm::kEncoded || !encoded) return window;
   const int64_t recent = length - view.keep_last + 1;
   int64_t from = std::max(window, recent);
-  if (view.window > 0 && window < view.keep_first) from = window;
-  if (view.window > 0 && recent < view.sinks) from = std::min(from, std::max<int64_t>(0, recent));
+  // What lies in the head is there anyway.
+  const int64_t head_end = spec(f).head_end;
+  if (view.window > 0 && view.keep_first > head_end && window < view.keep_first) from = window;
+  if (view.window > 0 && view.sinks > head_end && recent < view.sinks)
+    from = std::min(from, std::max<int64_t>(0, recent));
   return from;
 }
 
@@ -85,7 +89,9 @@ Held KvGroup::held_after(KvForm f, int64_t length) const {
   Held held{.tail_begin = origin, .length = length};
   // What the next token and those after a cut by the slack need. Without a window nothing leaves the encoded
   // form, and nothing the full form before the start.
-  const int64_t from = needed_from(f, std::max<int64_t>(0, length - slack_ - 1), is_encoded);
+  int64_t from = needed_from(f, std::max<int64_t>(0, length - slack_ - 1), is_encoded);
+  if (planted(Fault::kDroppedEarly)) ++from;
+  if (planted(Fault::kDroppedLate) && from > 0) --from;
   if (f == KvForm::kFull && is_encoded && view.keep_last == 0)
     held.length = std::min(length, view.keep_first);
   held.tail_begin = std::max(origin, std::min(from, held.length));
@@ -137,7 +143,10 @@ void KvGroup::close_encoded(RowSlot slot, int64_t length) {
     return;
   }
   layout.cut(slot, length);
-  layout.drop(slot, std::max(layout.held(slot).tail_begin, held_after(KvForm::kEncoded, length).tail_begin));
+  const int64_t before = layout.held(slot).tail_begin;
+  int64_t tail_begin = std::max(before, held_after(KvForm::kEncoded, length).tail_begin);
+  if (planted(Fault::kDropsOneEachStep)) tail_begin = std::min(tail_begin, before + 1);
+  layout.drop(slot, tail_begin);
 }
 
 void KvGroup::close(const GroupSlots& slots, const Growth& growth, int64_t length) {
@@ -147,7 +156,7 @@ void KvGroup::close(const GroupSlots& slots, const Growth& growth, int64_t lengt
   Layout& full = form(KvForm::kFull);
   const RowSlot full_slot = slot(slots, KvForm::kFull);
   const Held target = held_after(KvForm::kFull, length);
-  full.cut(full_slot, target.length);
+  if (!planted(Fault::kOneFormCut) || growth.first > length) full.cut(full_slot, target.length);
   full.drop(full_slot, std::max(full.held(full_slot).tail_begin, target.tail_begin));
 }
 
@@ -159,7 +168,7 @@ int64_t KvGroup::minimum_length(const GroupSlots& slots, int64_t length) const {
   const KvView& view = config_.view;
   const bool is_encoded = encoded(length);
   const auto fits = [&](int64_t n) {
-    if (n == length) return true;
+    if (n == length || planted(Fault::kForbiddenCutPasses)) return true;
     if (view.mixed && is_encoded && n < view.quant_start) return false;
     for (const KvForm f : {KvForm::kEncoded, KvForm::kFull}) {
       if (layout(f) == nullptr) continue;

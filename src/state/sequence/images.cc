@@ -5,11 +5,19 @@
 #include <utility>
 
 #include "base/check.h"
+#include "state/planted_fault.h"
 #include "state/sequence/kv_cache.h"
 #include "state/sequence/transfer.h"
 
 namespace kvern::state {
 namespace {
+
+// Held in one way of several that mean the same: where nothing was dropped, the tail begins at the origin.
+Held canonical(const StoreSpec& spec, Held held) {
+  const bool whole = held.tail_begin <= spec.head_end || held.length == 0;
+  if (whole || planted(Fault::kWindowNotSaved)) held.tail_begin = spec.origin;
+  return held;
+}
 
 std::string side_identity(const SideGeometry& side) {
   constexpr std::string_view kRotations[] = {"", "+hadamard", "+signed-hadamard"};
@@ -68,7 +76,8 @@ Result<RowImage> KvCache::extract(RowId row) const {
       const Layout* layout = groups_[g]->layout(form);
       if (layout == nullptr) continue;
       const RowSlot slot = found->slots[g][static_cast<size_t>(form)];
-      image.stores.push_back({layout->held(slot), read_records(*layout, groups_[g]->spec(form), slot)});
+      const StoreSpec& spec = groups_[g]->spec(form);
+      image.stores.push_back({canonical(spec, layout->held(slot)), read_records(*layout, spec, slot)});
     }
   }
   return image;

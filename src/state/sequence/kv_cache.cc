@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "state/planted_fault.h"
 #include "state/sequence/plan_groups.h"
 
 namespace kvern::state {
@@ -165,7 +166,7 @@ Result<Step> KvCache::begin(std::span<const RowAppend> rows) {
     const Row& row = rows_.at(to_int(rows[i].row));
     auto opened = open(row, {row.length, row.length + rows[i].tokens});
     if (opened) continue;
-    for (size_t j = 0; j < i; ++j) {
+    for (size_t j = planted(Fault::kFailureKeepsStorage) ? i : 0; j < i; ++j) {
       const Row& done = rows_.at(to_int(rows[j].row));
       const Growth growth{done.length, done.length + rows[j].tokens};
       for (size_t g = 0; g < groups_.size(); ++g) groups_[g]->close(done.slots[g], growth, done.length);
@@ -186,7 +187,7 @@ AttendSource KvCache::source(LayerIndex layer, const Step& step) const {
     if (group.layout(form) == nullptr) continue;
     source.stores[static_cast<size_t>(form)] = {
         group.layout(form), &group.geometry(form).layers[static_cast<size_t>(to_int(place.local))],
-        place.local};
+        planted(Fault::kOtherLayer) ? LayerIndex{} : place.local};
   }
   return source;
 }
@@ -209,7 +210,7 @@ void KvCache::close(Step& step, std::span<const int64_t> keep) {
     KVERN_CHECK(kept >= 0 && kept <= row.tokens);
     Row& target = rows_.at(to_int(row.row));
     const Growth growth{target.length, target.length + row.tokens};
-    target.length += kept;
+    target.length += kept + (planted(Fault::kRollbackKeepsOne) && kept < row.tokens ? 1 : 0);
     for (size_t g = 0; g < groups_.size(); ++g) groups_[g]->close(target.slots[g], growth, target.length);
   }
   step.cache_ = nullptr;

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -100,6 +101,10 @@ class KvCache {
   size_t live_bytes() const { return usage().live; }
   /// Bytes taken from the system, as the allocator counts them.
   size_t allocated_bytes() const { return memory_.live_bytes(); }
+  /// For tests of failure: MemoryAccount::fail_after.
+  void fail_allocations_after(size_t allocations = std::numeric_limits<size_t>::max()) {
+    memory_.fail_after(allocations);
+  }
 
  private:
   friend class Step;

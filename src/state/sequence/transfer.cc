@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "state/planted_fault.h"
+
 namespace kvern::state {
 namespace {
 
@@ -39,8 +41,10 @@ void for_planes(const Layout& layout, const StoreSpec& spec, RowSlot slot, const
   for (size_t layer = 0; layer < spec.geometry.layers.size(); ++layer) {
     const LayerGeometry& geometry = spec.geometry.layers[layer];
     for (const KvSide side : {KvSide::kKey, KvSide::kValue}) {
-      for (int64_t head = 0; head < geometry.kv_heads; ++head) {
-        for (int plane = 0; plane < geometry.side(side).planes(); ++plane) {
+      const int64_t heads = geometry.kv_heads - (planted(Fault::kHeadNotExtracted) ? 1 : 0);
+      for (int64_t head = 0; head < heads; ++head) {
+        const int planes = planted(Fault::kScalesNotSaved) ? 1 : geometry.side(side).planes();
+        for (int plane = 0; plane < planes; ++plane) {
           stream({static_cast<LayerIndex>(layer), head, side}, geometry.side(side),
                  static_cast<size_t>(plane));
         }
@@ -74,8 +78,9 @@ std::vector<std::byte> read_records(const Layout& layout, const StoreSpec& spec,
 void write_records(const Layout& layout, const StoreSpec& spec, RowSlot slot,
                    const std::vector<std::byte>& records) {
   const std::byte* from = records.data();
+  const size_t shift = planted(Fault::kRecordsShifted) ? spec.geometry.layers[0].key.record_bytes[0] : 0;
   for_planes(layout, spec, slot, [&](std::byte* to, size_t size) {
-    std::memcpy(to, from, size);
+    std::memcpy(to, from + shift, size - std::min(size, shift));
     from += size;
   });
 }

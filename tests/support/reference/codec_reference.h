@@ -28,6 +28,33 @@ float score(const state::Codec& codec, std::span<const float> q, const StoredVec
 void accumulate(const state::Codec& codec, std::span<const float> weights,
                 std::span<const StoredVector* const> values, std::span<float> sums);
 
+/// What the arithmetic takes out of a stored vector, so that a vector which is read often is unpacked once.
+/// Codecs with integer arithmetic: codes, and number = scale * code + bias for each group; else the numbers.
+struct ReadVector {
+  struct Group {
+    float scale = 0.0F;
+    float bias = 0.0F;
+  };
+  std::vector<float> numbers;
+  std::vector<int32_t> codes;
+  std::vector<Group> groups;
+};
+/// The same of a query: numbers, or for each group the integers with number = step * integer, and their sum.
+struct ReadQuery {
+  struct Group {
+    float step = 0.0F;
+    int32_t total = 0;
+  };
+  std::vector<float> numbers;
+  std::vector<int32_t> integers;
+  std::vector<Group> groups;
+};
+ReadVector read(const state::Codec& codec, const StoredVector& stored, int64_t dim);
+ReadQuery read_query(const state::Codec& codec, std::span<const float> q);
+float score(const state::Codec& codec, const ReadQuery& q, const ReadVector& key);
+void accumulate(const state::Codec& codec, std::span<const float> weights,
+                std::span<const ReadVector* const> values, std::span<float> sums);
+
 void rotate(state::Rotation rotation, std::span<float> x);
 void unrotate(state::Rotation rotation, std::span<float> x);
 

@@ -1,4 +1,4 @@
-// One row of a KV cache, obvious and slow: every vector is kept as it came, and each query looks at every
+// One row of a KV cache, obvious and slow: every vector is kept in every form, and each query looks at every
 // position of the row and asks whether and in which form it sees it. Attention with the arithmetic of
 // docs/numerics.md in scalar code (exact), or in double precision without any order (close).
 #pragma once
@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -33,7 +34,7 @@ class KvReferenceRow {
       : spec_(spec), precision_(precision) {
     const auto side = [&](const state::KvType& type, int64_t dim) {
       const state::SideCodec resolved = *state::resolve(type, dim);
-      return Side{dim, resolved.codec, state::resolve(precision.full, dim)->codec, resolved.rotation, {}};
+      return Side{dim, resolved.codec, state::resolve(precision.full, dim)->codec, resolved.rotation};
     };
     sides_[0] = side(types.k, spec.k_dim);
     sides_[1] = side(types.v, spec.v_dim);
@@ -44,20 +45,20 @@ class KvReferenceRow {
     mixed_ = precision.mixed() && !(is_float(types.k) && is_float(types.v));
   }
 
-  int64_t length() const { return static_cast<int64_t>(sides_[0].vectors.size()); }
-  void truncate(int64_t length) {
-    for (Side& side : sides_) side.vectors.resize(static_cast<size_t>(length));
-  }
+  int64_t length() const { return static_cast<int64_t>(tokens_.size()); }
+  void truncate(int64_t length) { tokens_.resize(static_cast<size_t>(length)); }
 
   /// One token: k [kv_heads, k_dim], v [kv_heads, v_dim].
   void append(const float* k, const float* v) {
+    auto token = std::make_shared<Token>();
     const float* from[2] = {k, v};
     for (size_t s = 0; s < 2; ++s) {
-      auto& heads = sides_[s].vectors.emplace_back();
       for (int64_t h = 0; h < spec_.kv_heads; ++h) {
-        heads.push_back(stored(sides_[s], {from[s] + h * sides_[s].dim, static_cast<size_t>(sides_[s].dim)}));
+        token->sides[s].push_back(
+            stored(sides_[s], {from[s] + h * sides_[s].dim, static_cast<size_t>(sides_[s].dim)}));
       }
     }
+    tokens_.push_back(std::move(token));
   }
 
   bool sees(int64_t query, int64_t position) const {
@@ -71,8 +72,7 @@ class KvReferenceRow {
 
   /// Attention of one query [k_dim] at `position`, bit for bit: out [v_dim].
   void attend(const float* q, int64_t kv_head, int64_t position, const LogitRule& rule, float* out) const {
-    std::vector<float> query(q, q + spec_.k_dim);
-    rotate(sides_[0].rotation, query);
+    const Query query = read_query_of(q);
     State row(spec_.v_dim);
     for (int64_t span = 0; span <= position; span += 512) {
       State part(spec_.v_dim);
@@ -106,8 +106,8 @@ class KvReferenceRow {
     double max = rule.sink_logit != nullptr ? *rule.sink_logit : -std::numeric_limits<double>::infinity();
     for (int64_t p = 0; p <= position; ++p) {
       if (!sees(position, p)) continue;
-      const std::vector<float> key = decoded(sides_[0], p, kv_head, sees_in_full(position, p));
-      values.push_back(decoded(sides_[1], p, kv_head, sees_in_full(position, p)));
+      const std::vector<float> key = decoded(0, p, kv_head, sees_in_full(position, p));
+      values.push_back(decoded(1, p, kv_head, sees_in_full(position, p)));
       double dot = 0.0;
       for (size_t d = 0; d < key.size(); ++d) dot += static_cast<double>(query[d]) * key[d];
       double logit = dot * rule.scale;
@@ -130,15 +130,22 @@ class KvReferenceRow {
  private:
   // One head's vector in both forms.
   struct Stored {
-    StoredVector encoded;
-    StoredVector full;
+    ReadVector encoded;
+    ReadVector full;
+  };
+  // Never changes once made, so rows may share it.
+  struct Token {
+    std::vector<Stored> sides[2];  // [kv_head]
+  };
+  struct Query {
+    ReadQuery encoded;
+    ReadQuery full;
   };
   struct Side {
     int64_t dim = 0;
     const state::Codec* codec = nullptr;
     const state::Codec* full = nullptr;
     state::Rotation rotation = state::Rotation::kNone;
-    std::vector<std::vector<Stored>> vectors;  // [position][kv_head]
   };
   // Positions [begin, end) that a query sees, all in one form.
   struct Piece {
@@ -167,19 +174,33 @@ class KvReferenceRow {
     rotate(side.rotation, vector);
     Stored result;
     if (mixed_) {
-      result.full = encode(*side.full, vector);
-      vector = decode(*side.full, result.full, side.dim);
+      const StoredVector full = encode(*side.full, vector);
+      vector = decode(*side.full, full, side.dim);
+      result.full = read(*side.full, full, side.dim);
     }
-    result.encoded = encode(*side.codec, vector);
+    result.encoded = read(*side.codec, encode(*side.codec, vector), side.dim);
     return result;
   }
 
-  const StoredVector& at(const Side& side, int64_t position, int64_t head, bool full) const {
-    const Stored& stored = side.vectors[static_cast<size_t>(position)][static_cast<size_t>(head)];
-    return full ? stored.full : stored.encoded;
+  Query read_query_of(const float* q) const {
+    std::vector<float> query(q, q + spec_.k_dim);
+    rotate(sides_[0].rotation, query);
+    return {read_query(*sides_[0].codec, query), mixed_ ? read_query(*sides_[0].full, query) : ReadQuery{}};
   }
-  std::vector<float> decoded(const Side& side, int64_t position, int64_t head, bool full) const {
-    return decode(full ? *side.full : *side.codec, at(side, position, head, full), side.dim);
+
+  const Stored& at(size_t side, int64_t position, int64_t head) const {
+    return tokens_[static_cast<size_t>(position)]->sides[side][static_cast<size_t>(head)];
+  }
+  std::vector<float> decoded(size_t side, int64_t position, int64_t head, bool full) const {
+    const ReadVector& vector = full ? at(side, position, head).full : at(side, position, head).encoded;
+    if (vector.codes.empty()) return vector.numbers;
+    std::vector<float> numbers;
+    for (const int32_t code : vector.codes) {
+      const size_t per_group = vector.codes.size() / vector.groups.size();
+      const ReadVector::Group& group = vector.groups[numbers.size() / per_group];
+      numbers.push_back(std::fmaf(group.scale, static_cast<float>(code), group.bias));
+    }
+    return numbers;
   }
 
   std::vector<Piece> pieces_of(int64_t query, int64_t tile) const {
@@ -201,26 +222,29 @@ class KvReferenceRow {
     return rule.softcap == 0.0F ? s : rule.softcap * tanh_reference(s * (1.0F / rule.softcap));
   }
 
-  State tile_state(std::span<const float> q, int64_t head, int64_t tile, const std::vector<Piece>& pieces,
+  State tile_state(const Query& q, int64_t head, int64_t tile, const std::vector<Piece>& pieces,
                    const LogitRule& rule) const {
     State state(spec_.v_dim);
     std::vector<std::vector<float>> weights;
     for (const Piece& piece : pieces) {
       auto& logits = weights.emplace_back();
       for (int64_t p = piece.begin; p < piece.end; ++p) {
-        const state::Codec& codec = piece.full ? *sides_[0].full : *sides_[0].codec;
-        logits.push_back(capped(score(codec, q, at(sides_[0], p, head, piece.full)), rule));
+        const Stored& key = at(0, p, head);
+        const float dot = piece.full ? score(*sides_[0].full, q.full, key.full)
+                                     : score(*sides_[0].codec, q.encoded, key.encoded);
+        logits.push_back(capped(dot, rule));
         state.max = std::max(state.max, logits.back());
       }
     }
     std::array<float, 16> sums{};
     for (size_t i = 0; i < pieces.size(); ++i) {
-      std::vector<const StoredVector*> values;
+      std::vector<const ReadVector*> values;
       for (int64_t p = pieces[i].begin; p < pieces[i].end; ++p) {
         float& weight = weights[i][static_cast<size_t>(p - pieces[i].begin)];
         weight = exp_weight(weight - state.max);
         sums[static_cast<size_t>((p - tile) % 16)] += weight;
-        values.push_back(&at(sides_[1], p, head, pieces[i].full));
+        const Stored& value = at(1, p, head);
+        values.push_back(pieces[i].full ? &value.full : &value.encoded);
       }
       accumulate(pieces[i].full ? *sides_[1].full : *sides_[1].codec, weights[i], values, state.values);
     }
@@ -232,6 +256,7 @@ class KvReferenceRow {
   state::KvPrecision precision_;
   bool mixed_ = false;
   Side sides_[2];
+  std::vector<std::shared_ptr<const Token>> tokens_;
 };
 
 }  // namespace kvern::reference
