@@ -19,8 +19,7 @@ using state::CodecKind;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kTurboEpsilon = 1e-8F;
-/// The largest integer factor of weights of values with more than 4 bits and of queries of keys with more than 5;
-/// of others.
+/// The largest integer factor of weights, and of queries of keys with more than 5 bits; of other queries.
 constexpr float kWide = 32639.0F;
 constexpr float kNarrow = 127.0F;
 
@@ -254,7 +253,7 @@ void integer_accumulate(const Codec& codec, std::span<const float> weights,
       factors[i] = weights[i] * value.scale;
       lanes[i % 16] = std::fmaf(weights[i], value.bias, lanes[i % 16]);
     }
-    const Integers weight = to_integers(factors, codec.bits > 4 ? kWide : kNarrow);
+    const Integers weight = to_integers(factors, kWide);
     const float bias = tree_sum(lanes);
     std::fill(totals.begin(), totals.end(), 0);
     for (size_t i = 0; i < values.size(); ++i) {
