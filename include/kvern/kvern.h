@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* NOLINTBEGIN(readability-identifier-naming): these are the names of C. */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -277,5 +278,6 @@ kvern_code kvern_model_detokenize(const kvern_model* model, const int32_t* ids, 
 #ifdef __cplusplus
 }
 #endif
+/* NOLINTEND(readability-identifier-naming) */
 
 #endif

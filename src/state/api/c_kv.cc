@@ -53,6 +53,7 @@ Status check_layout(kvern_layout layout) {
 
 std::vector<kvern::KvLayer> layers_of(const kvern_kv_layer* layers, size_t count) {
   std::vector<kvern::KvLayer> made;
+  made.reserve(count);
   for (size_t i = 0; i < count; ++i) {
     made.push_back({.kv_heads = layers[i].kv_heads,
                     .k_dim = layers[i].k_dim,
@@ -166,6 +167,7 @@ kvern_code kvern_kv_filter(kvern_kv* kv, const kvern_row* keep, size_t count, kv
     KVERN_TRY_STATUS(check_pointer(kv, "kv"));
     KVERN_TRY_STATUS(check_array(keep, count, "keep"));
     std::vector<kvern::KvRow> rows;
+    rows.reserve(count);
     for (size_t i = 0; i < count; ++i) rows.push_back(row_of(keep[i]));
     return kv->state.filter(rows);
   });
@@ -177,6 +179,7 @@ kvern_code kvern_kv_merge(kvern_kv* kv, kvern_kv* from, kvern_row** rows, size_t
     KVERN_TRY_STATUS(check_pointer(from, "from"));
     KVERN_TRY(const std::vector<kvern::KvRow> moved, kv->state.merge(from->state));
     std::vector<kvern_row> names;
+    names.reserve(moved.size());
     for (const kvern::KvRow row : moved) names.push_back(name_of(row));
     if (rows != nullptr) *rows = kvern::c_api::copied<kvern_row>(names);
     if (count != nullptr) *count = names.size();

@@ -63,6 +63,7 @@ kvern_code kvern_kv_begin(kvern_kv* kv, const kvern_append* rows, size_t count, 
     KVERN_TRY_STATUS(check_pointer(kv, "kv"));
     KVERN_TRY_STATUS(check_array(rows, count, "rows"));
     std::vector<kvern::KvAppend> appends;
+    appends.reserve(count);
     for (size_t i = 0; i < count; ++i) {
       appends.push_back({.row = static_cast<kvern::KvRow>(rows[i].row), .tokens = rows[i].tokens});
     }

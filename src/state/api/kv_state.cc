@@ -109,6 +109,7 @@ Result<KvRow> KvState::fork(KvRow row) {
 Status KvState::filter(std::span<const KvRow> keep) {
   KVERN_TRY_STATUS(check_idle());
   std::vector<RowId> ids;
+  ids.reserve(keep.size());
   for (const KvRow row : keep) ids.push_back(id_of(row));
   return impl_->cache->filter(ids);
 }
@@ -121,6 +122,7 @@ Result<std::vector<KvRow>> KvState::merge(KvState& from) {
   KVERN_TRY_STATUS(from.check_idle());
   KVERN_TRY(const std::vector<RowId> ids, impl_->cache->merge(*from.impl_->cache));
   std::vector<KvRow> rows;
+  rows.reserve(ids.size());
   for (const RowId id : ids) rows.push_back(row_of(id));
   return rows;
 }
@@ -158,6 +160,7 @@ std::string KvState::identity() const { return impl_->cache->identity(); }
 Result<KvStep> KvState::begin(const std::vector<KvAppend>& rows) {
   KVERN_TRY_STATUS(check_idle());
   std::vector<state::RowAppend> appends;
+  appends.reserve(rows.size());
   for (const KvAppend& append : rows) appends.push_back({.row = id_of(append.row), .tokens = append.tokens});
   KVERN_TRY(state::Step step, impl_->cache->begin(appends));
   return KvStep(std::make_unique<KvStep::Impl>(impl_, std::move(step)));
