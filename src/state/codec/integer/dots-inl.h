@@ -131,6 +131,17 @@ HWY_INLINE void add_products(NarrowDot& dot, const Codes& codes, const FactorRow
 }
 HWY_INLINE I32x16 total(const NarrowDot& dot) { return {{hn::Vec<IntTag>{dot.sum}}}; }
 
+/// Factors for NarrowDot.
+struct NarrowFactors {
+  __m512i low;
+};
+HWY_INLINE void add_products(NarrowDot& dot, const Codes& codes, const NarrowFactors& factors) {
+  dot.sum = dot_bytes(dot.sum, codes, factors.low);
+}
+HWY_INLINE NarrowFactors load_narrow_factors(const FactorRow& row, int64_t step) {
+  return {broadcast_four(row.second + kFactorStep * step)};
+}
+
 /// 64 factors at p.
 HWY_INLINE void store_tile_factors(const I32x16 (&x)[4], std::byte* p) {
   // Words come in blocks: four of the first operand, four of the second.
@@ -240,6 +251,7 @@ HWY_INLINE void add_products(Dot& dot, const Codes& codes, const FactorRow& row,
 }
 HWY_INLINE I32x16 total(const Dot& dot) { return dot.sum; }
 using NarrowDot = Dot;
+HWY_INLINE Factors load_narrow_factors(const FactorRow& row, int64_t step) { return load_factors(row, step); }
 
 HWY_INLINE void store_tile_factors(const I32x16 (&x)[4], std::byte* p) {
   for (int i = 0; i < 4; ++i) store_factors(x[i], p, 64, 16 * i);

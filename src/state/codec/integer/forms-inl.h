@@ -47,16 +47,22 @@ struct FloatParameters {
   static HWY_INLINE F32x16 bias(const Raw*, const Raw* second) { return lanes::load(second); }
 };
 
-/// kFlip: stored bytes are signed, 128 less than the code. kNarrow: queries have factors of one byte.
+using state::integer::FactorWidth;
+
+/// kFlip: stored bytes are signed, 128 less than the code. kFactors: which factors have one byte.
 template <int kBitCount, typename ParametersType, bool kFlip = false,
-          bool kNarrow = state::integer::narrow_queries(kBitCount)>
+          FactorWidth kFactors = state::integer::factor_width(kBitCount)>
 struct Form {
   static constexpr int kBits = kBitCount;
   using Parameters = ParametersType;
   using Raw = typename Parameters::Raw;
-  static constexpr bool kNarrowQueries = kNarrow;
-  using KeyDot = std::conditional_t<kNarrow, NarrowDot, Dot>;
-  static constexpr float kQueryLimit = kNarrow ? kNarrowLimit : kWideLimit;
+  static constexpr FactorWidth kFactorWidth = kFactors;
+  static constexpr bool kNarrowQueries = kFactors != FactorWidth::kWide;
+  static constexpr bool kNarrowWeights = kFactors == FactorWidth::kNarrow;
+  using KeyDot = std::conditional_t<kNarrowQueries, NarrowDot, Dot>;
+  using ValueDot = std::conditional_t<kNarrowWeights, NarrowDot, Dot>;
+  static constexpr float kQueryLimit = kNarrowQueries ? kNarrowLimit : kWideLimit;
+  static constexpr float kWeightLimit = kNarrowWeights ? kNarrowLimit : kWideLimit;
   /// Read as they are; other forms are unpacked to 8 bits first.
   static constexpr bool kDirect = kBits == 8 || kBits == 4;
   /// Whether a unit comes as its even dimensions, then its odd ones: each byte holds one of each.
@@ -108,7 +114,7 @@ struct Form {
 
 /// A form of one byte for each code, what other forms are unpacked to.
 template <typename F>
-using BytesOf = Form<8, typename F::Parameters, false, F::kNarrowQueries>;
+using BytesOf = Form<8, typename F::Parameters, false, F::kFactorWidth>;
 
 /// One group of a vector's codes, as bytes.
 template <typename F>

@@ -10,8 +10,14 @@ inline constexpr int64_t kMinGroup = 32;
 inline constexpr int64_t kMaxGroup = 128;
 inline constexpr int64_t kMaxGroups = kMaxDim / kMinGroup;
 
-/// Whether a query is held to 8 bits, not 16, when keys have codes of `bits`: beside the error of so few
-/// bits, that of the query is negligible, and scores take half the time.
-constexpr bool narrow_queries(int bits) { return bits <= 5; }
+/// What is held to 8 bits, not 16, before it is multiplied with codes: beside the error of few bits, that of
+/// a query or of weights is small, and products take half the time.
+enum class FactorWidth : uint8_t { kWide, kNarrowQueries, kNarrow };
+
+/// For codes of `bits`.
+constexpr FactorWidth factor_width(int bits) {
+  if (bits > 5) return FactorWidth::kWide;
+  return bits == 5 ? FactorWidth::kNarrowQueries : FactorWidth::kNarrow;
+}
 
 }  // namespace kvern::state::integer

@@ -72,7 +72,7 @@ struct GroupFactors {
       bias[r] = lanes::reduce_sum(sums[r]);
       bits[r] = hn::GetLane(hn::MaxOfLanes(IntTag(), largest[r]));
     }
-    const FactorScales<kRows> scale(bits, kWideLimit);
+    const FactorScales<kRows> scale(bits, F::kWeightLimit);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       step[r] = scale.step[r];
@@ -87,10 +87,20 @@ struct GroupFactors {
   }
 };
 
+/// The factors of four values, of one byte or two.
+template <typename F>
+HWY_INLINE auto load_weights(const FactorRow& row, int64_t step) {
+  if constexpr (F::kNarrowWeights) {
+    return load_narrow_factors(row, step);
+  } else {
+    return load_factors(row, step);
+  }
+}
+
 /// Sums of one unit of dimensions over all values: two vectors of 16 for each of kRows queries.
 template <typename F, int kRows>
 HWY_INLINE void unit_dots(Records records, int64_t fours, int64_t number, const GroupFactors<kRows>& weights,
-                          Dot (&dots)[kRows][2], FetchAhead& meanwhile) {
+                          typename F::ValueDot (&dots)[kRows][2], FetchAhead& meanwhile) {
   FactorRow factors[kRows];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
@@ -103,7 +113,7 @@ HWY_INLINE void unit_dots(Records records, int64_t fours, int64_t number, const 
     const Codes codes[2] = {expand(vectors[0]), expand(vectors[1])};
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      const Factors f = load_factors(factors[r], i);
+      const auto f = load_weights<F>(factors[r], i);
       add_products(dots[r][0], codes[0], f);
       add_products(dots[r][1], codes[1], f);
     }
@@ -112,7 +122,7 @@ HWY_INLINE void unit_dots(Records records, int64_t fours, int64_t number, const 
 
 // The 32 sums of a unit in the order of dimensions.
 template <typename F>
-HWY_INLINE void in_order(const Dot (&dots)[2], F32x16 (&out)[2]) {
+HWY_INLINE void in_order(const typename F::ValueDot (&dots)[2], F32x16 (&out)[2]) {
   const F32x16 a = to_float(total(dots[0]));
   const F32x16 b = to_float(total(dots[1]));
   if constexpr (!F::kPairs) {
@@ -132,7 +142,7 @@ HWY_INLINE void in_order(const Dot (&dots)[2], F32x16 (&out)[2]) {
 template <typename F, int kRows>
 HWY_INLINE void add_unit(Records records, int64_t fours, int64_t number, const GroupFactors<kRows>& weights,
                          float* sums, int64_t stride, FetchAhead& meanwhile) {
-  Dot dots[kRows][2];
+  typename F::ValueDot dots[kRows][2];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
     clear(dots[r][0]);
