@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "support/reference/codec_tables.h"
 #include "support/reference/half_reference.h"
@@ -18,15 +19,12 @@ using state::CodecKind;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kTurboEpsilon = 1e-8F;
-/// The largest integer factor of weights, and of queries of keys with more than 5 bits; of other queries.
+/// The largest integer factor of weights of values with more than 4 bits and of queries of keys with more than 5;
+/// of others.
 constexpr float kWide = 32639.0F;
 constexpr float kNarrow = 127.0F;
 
-/// A stored group of 8-bit or narrower codes: number = scale * code + bias.
-struct Group {
-  float scale = 0.0F;
-  float bias = 0.0F;
-};
+using Group = ReadVector::Group;
 
 // ---- formats of one number
 
@@ -231,45 +229,40 @@ Integers to_integers(std::span<const float> x, float limit) {
   return out;
 }
 
-float integer_score(const Codec& codec, std::span<const float> q, const StoredVector& stored) {
-  std::vector<int32_t> codes(q.size());
-  stored_codes(codec, stored, codes);
+float integer_score(const Codec& codec, const ReadQuery& q, const ReadVector& key) {
   float acc = 0.0F;
   const auto group = static_cast<size_t>(codec.group);
-  for (size_t g = 0; g < q.size() / group; ++g) {
-    const Integers query = to_integers(q.subspan(g * group, group), codec.bits > 5 ? kWide : kNarrow);
+  for (size_t g = 0; g < q.groups.size(); ++g) {
     int32_t dot = 0;
-    int32_t total = 0;
-    for (size_t d = 0; d < group; ++d) {
-      dot += query.values[d] * codes[g * group + d];
-      total += query.values[d];
-    }
-    const Group key = stored_group(codec, stored, static_cast<int64_t>(g));
-    acc = std::fmaf(key.scale * query.step, static_cast<float>(dot), acc);
-    acc = std::fmaf(key.bias, query.step * static_cast<float>(total), acc);
+    for (size_t d = g * group; d < (g + 1) * group; ++d) dot += q.integers[d] * key.codes[d];
+    const auto& [step, total] = q.groups[g];
+    acc = std::fmaf(key.groups[g].scale * step, static_cast<float>(dot), acc);
+    acc = std::fmaf(key.groups[g].bias, step * static_cast<float>(total), acc);
   }
   return acc;
 }
 
 void integer_accumulate(const Codec& codec, std::span<const float> weights,
-                        std::span<const StoredVector* const> values, std::span<float> sums) {
+                        std::span<const ReadVector* const> values, std::span<float> sums) {
   const auto group = static_cast<size_t>(codec.group);
-  std::vector<std::vector<int32_t>> codes(values.size(), std::vector<int32_t>(sums.size()));
-  for (size_t i = 0; i < values.size(); ++i) stored_codes(codec, *values[i], codes[i]);
   std::vector<float> factors(values.size());
+  std::vector<int32_t> totals(group);
   for (size_t g = 0; g < sums.size() / group; ++g) {
     std::array<float, 16> lanes{};
     for (size_t i = 0; i < values.size(); ++i) {
-      const Group value = stored_group(codec, *values[i], static_cast<int64_t>(g));
+      const Group& value = values[i]->groups[g];
       factors[i] = weights[i] * value.scale;
       lanes[i % 16] = std::fmaf(weights[i], value.bias, lanes[i % 16]);
     }
     const Integers weight = to_integers(factors, codec.bits > 4 ? kWide : kNarrow);
     const float bias = tree_sum(lanes);
-    for (size_t d = g * group; d < (g + 1) * group; ++d) {
-      int32_t sum = 0;
-      for (size_t i = 0; i < values.size(); ++i) sum += weight.values[i] * codes[i][d];
-      sums[d] = std::fmaf(weight.step, static_cast<float>(sum), sums[d] + bias);
+    std::fill(totals.begin(), totals.end(), 0);
+    for (size_t i = 0; i < values.size(); ++i) {
+      for (size_t d = 0; d < group; ++d) totals[d] += weight.values[i] * values[i]->codes[g * group + d];
+    }
+    for (size_t d = 0; d < group; ++d) {
+      float& sum = sums[g * group + d];
+      sum = std::fmaf(weight.step, static_cast<float>(totals[d]), sum + bias);
     }
   }
 }
@@ -403,19 +396,60 @@ std::vector<float> decode(const Codec& codec, const StoredVector& stored, int64_
   return out;
 }
 
+ReadVector read(const Codec& codec, const StoredVector& stored, int64_t dim) {
+  ReadVector out;
+  if (!integer_arithmetic(codec)) {
+    out.numbers = decode(codec, stored, dim);
+    return out;
+  }
+  out.codes.resize(static_cast<size_t>(dim));
+  stored_codes(codec, stored, out.codes);
+  for (int64_t g = 0; g < dim / codec.group; ++g) out.groups.push_back(stored_group(codec, stored, g));
+  return out;
+}
+
+ReadQuery read_query(const Codec& codec, std::span<const float> q) {
+  ReadQuery out;
+  if (!integer_arithmetic(codec)) {
+    out.numbers.assign(q.begin(), q.end());
+    return out;
+  }
+  const auto group = static_cast<size_t>(codec.group);
+  for (size_t g = 0; g < q.size() / group; ++g) {
+    const Integers part = to_integers(q.subspan(g * group, group), codec.bits > 5 ? kWide : kNarrow);
+    out.integers.insert(out.integers.end(), part.values.begin(), part.values.end());
+    out.groups.push_back({part.step, std::accumulate(part.values.begin(), part.values.end(), 0)});
+  }
+  return out;
+}
+
+float score(const Codec& codec, const ReadQuery& q, const ReadVector& key) {
+  return integer_arithmetic(codec) ? integer_score(codec, q, key) : lanes_dot(q.numbers, key.numbers);
+}
+
 float score(const Codec& codec, std::span<const float> q, const StoredVector& stored) {
-  if (integer_arithmetic(codec)) return integer_score(codec, q, stored);
-  return lanes_dot(q, decode(codec, stored, static_cast<int64_t>(q.size())));
+  return score(codec, read_query(codec, q), read(codec, stored, static_cast<int64_t>(q.size())));
+}
+
+void accumulate(const Codec& codec, std::span<const float> weights, std::span<const ReadVector* const> values,
+                std::span<float> sums) {
+  if (integer_arithmetic(codec)) return integer_accumulate(codec, weights, values, sums);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const float* numbers = values[i]->numbers.data();
+    for (size_t d = 0; d < sums.size(); ++d) sums[d] = std::fmaf(weights[i], numbers[d], sums[d]);
+  }
 }
 
 void accumulate(const Codec& codec, std::span<const float> weights,
                 std::span<const StoredVector* const> values, std::span<float> sums) {
-  if (integer_arithmetic(codec)) return integer_accumulate(codec, weights, values, sums);
-  for (size_t i = 0; i < values.size(); ++i) {
-    for (size_t d = 0; d < sums.size(); ++d) {
-      sums[d] = std::fmaf(weights[i], number(codec, *values[i], static_cast<int64_t>(d)), sums[d]);
-    }
+  std::vector<ReadVector> vectors;
+  std::vector<const ReadVector*> pointers;
+  vectors.reserve(values.size());
+  for (const StoredVector* stored : values) {
+    vectors.push_back(read(codec, *stored, static_cast<int64_t>(sums.size())));
+    pointers.push_back(&vectors.back());
   }
+  accumulate(codec, weights, pointers, sums);
 }
 
 void rotate(state::Rotation rotation, std::span<float> x) {
