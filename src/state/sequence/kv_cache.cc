@@ -125,9 +125,10 @@ Result<RowId> KvCache::fork(RowId row) {
   return static_cast<RowId>(id);
 }
 
-// Checks the request and makes the step's arrays; reserves nothing.
+// Checks the request and makes the step's lists of rows; reserves nothing.
 Result<Step> KvCache::plan(std::span<const RowAppend> rows) const {
   Step step;
+  int64_t offset = 0;
   step.attend_rows_.resize(groups_.size());
   std::unordered_set<uint64_t> seen;
   for (const RowAppend& append : rows) {
@@ -138,12 +139,11 @@ Result<Step> KvCache::plan(std::span<const RowAppend> rows) const {
                   "a step of the KV cache names each row once, with a possible number of tokens",
                   name_of(append.row));
     }
-    const int64_t offset = step.tokens();
     step.rows_.push_back({append.row, static_cast<Position>(row->length), append.tokens, offset});
     for (size_t g = 0; g < groups_.size(); ++g) {
       step.attend_rows_[g].push_back({row->slots[g], row->length, append.tokens, offset});
     }
-    for (int64_t i = 0; i < append.tokens; ++i) step.positions_.push_back(row->length + i);
+    offset += append.tokens;
   }
   return step;
 }
@@ -175,6 +175,10 @@ Result<Step> KvCache::begin(std::span<const RowAppend> rows) {
   }
   step.cache_ = this;
   step_open_ = true;
+  // Now that there is storage for so many: a step that is far too long fails before it takes memory for this.
+  for (const StepRow& row : step.rows_) {
+    for (int64_t i = 0; i < row.tokens; ++i) step.positions_.push_back(to_int(row.first) + i);
+  }
   return step;
 }
 

@@ -189,6 +189,8 @@ TEST_F(RowsOfKvState, StayAsTheyWereWhenTheBudgetIsShort) {
     const size_t live = state.usage().live;
     EXPECT_ERROR(state.begin({{row, 100'000}}), kExhausted, "budget");
     EXPECT_TRUE(state.begin({{row, 100'000}}).error().retryable);
+    EXPECT_ERROR(state.begin({{row, (int64_t{1} << 32) - 100}}), kExhausted, "budget");
+    EXPECT_ERROR(state.begin({{row, int64_t{1} << 32}}), kInvalidArgument, "possible number");
     EXPECT_EQ(state.usage().live, live);
     EXPECT_EQ(state.snapshot(row), before);
     grow(state, row, 1);
