@@ -67,7 +67,8 @@ class Llama:
     def measure(self, model, test):
         options = self.arguments
         report = run_json([options.peer, "bench", model, "--tests", test, "--reps", options.reps, "--steps", options.steps,
-                           "--threads", options.threads, "--kv-type", options.kv_type, "--flash-attention",
+                           "--threads", options.threads, "--kv-type",
+                           options.peer_kv_type or options.kv_type, "--flash-attention",
                            self.flash_attention], options)
         (result,) = report["results"]
         return result["seconds"], {"version": report["version"]}
@@ -147,6 +148,7 @@ def parse_arguments():
     parser.add_argument("--steps", type=int, default=16, help="steps in a repetition of decode and batch")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--kv-type", default="f16")
+    parser.add_argument("--peer-kv-type", default="", help="of llama.cpp, where it is not the same: q8_0 for q8, say")
     parser.add_argument("--flash-attention", choices=("on", "off", "both"), default="both", help="of llama.cpp")
     parser.add_argument("--prefix", default="", help="put before each measured command, for example 'taskset -c 0,1'")
     parser.add_argument("--timeout", type=int, default=600, help="seconds for one process")
@@ -162,7 +164,8 @@ def main():
     arguments = parse_arguments()
     modes = ("on", "off") if arguments.flash_attention == "both" else (arguments.flash_attention,)
     engines = [Kvern(arguments)] + [Llama(arguments, mode) for mode in modes]
-    print(f"{processor()}, {arguments.threads} threads, KV {arguments.kv_type}, medians of "
+    print(f"{processor()}, {arguments.threads} threads, KV {arguments.kv_type}"
+          f"{' against ' + arguments.peer_kv_type if arguments.peer_kv_type else ''}, medians of "
           f"{arguments.rounds * arguments.reps}\n\n{table_head([engine.name for engine in engines[1:]])}", flush=True)
     results = []
     for name in arguments.models.split(","):
