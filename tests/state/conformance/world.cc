@@ -5,6 +5,8 @@
 #include <random>
 #include <utility>
 
+#include "base/check.h"
+
 namespace kvern::conformance {
 namespace {
 
@@ -17,7 +19,7 @@ bool is_float(const state::KvType& type) {
          type.kind == state::CodecKind::kBF16;
 }
 
-constexpr size_t kPool = size_t{1} << 18;
+constexpr size_t kPool = size_t{1} << 20;
 
 // Normal numbers, made once: every input is some of them in a row.
 const std::vector<float>& pool() {
@@ -188,13 +190,14 @@ void World::filter(size_t place, const std::vector<size_t>& keep) {
 }
 
 const float* World::numbers(int64_t count) {
+  KVERN_CHECK(static_cast<size_t>(count) < kPool);
   random_ = random_ * 6364136223846793005ULL + 1442695040888963407ULL;
   return pool().data() + (random_ >> 33) % (kPool - static_cast<size_t>(count));
 }
 
-World::Inputs World::inputs(size_t layer, int64_t tokens) {
+World::Inputs World::inputs(size_t layer, int64_t tokens, bool read) {
   const state::KvLayerSpec& spec = spec_.layers[layer];
-  return {.q = numbers(tokens * heads(layer) * spec.k_dim),
+  return {.q = numbers(read ? tokens * heads(layer) * spec.k_dim : 0),
           .k = numbers(tokens * spec.kv_heads * spec.k_dim),
           .v = numbers(tokens * spec.kv_heads * spec.v_dim),
           .scale = 0.3F,
@@ -216,7 +219,8 @@ void World::step(const StepPlan& plan) {
   if (!fits) return;
   Step step = std::move(opened[0]);
   layer_inputs_.clear();
-  for (size_t l = 0; l < spec_.layers.size(); ++l) layer_inputs_.push_back(inputs(l, step.tokens()));
+  for (size_t l = 0; l < spec_.layers.size(); ++l)
+    layer_inputs_.push_back(inputs(l, step.tokens(), plan.attends > 0));
   advance(step, plan);
   for (size_t l = 0; l < spec_.layers.size(); ++l) {
     const Inputs& in = layer_inputs_[l];
@@ -225,7 +229,7 @@ void World::step(const StepPlan& plan) {
   }
   for (int i = 1; i < plan.attends; ++i) {
     for (size_t l = 0; l < spec_.layers.size(); ++l) {
-      Inputs other = inputs(l, step.tokens());
+      Inputs other = inputs(l, step.tokens(), true);
       other.scale = 0.5F;
       attend(step, l, plan, other);
     }

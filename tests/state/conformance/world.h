@@ -103,9 +103,8 @@ class World {
   template <typename Operation>
   bool attempt(size_t place, const Operation& operation);
   const float* numbers(int64_t count);
-  Inputs inputs(size_t layer, int64_t tokens);
+  Inputs inputs(size_t layer, int64_t tokens, bool read);
   int64_t heads(size_t layer) const { return spec_.layers[layer].kv_heads * spec_.group; }
-  bool encoded(size_t place) const;
   void attend(const state::Step& step, size_t layer, const StepPlan& plan, const Inputs& in);
   void compare(const state::Step& step, size_t layer, const StepPlan& plan, const Inputs& in);
   void advance(const state::Step& step, const StepPlan& plan);

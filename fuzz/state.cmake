@@ -1,0 +1,1 @@
+kvern_add_fuzzer(row_image LINK kvern::state)
