@@ -19,8 +19,8 @@ using state::CodecKind;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kTurboEpsilon = 1e-8F;
-/// The largest integer factor of weights of values with more than 4 bits and of queries of keys with more than 5;
-/// of others.
+/// The largest integer factor of weights of values with more than 4 bits and of queries of keys with more
+/// than 5; of others.
 constexpr float kWide = 32639.0F;
 constexpr float kNarrow = 127.0F;
 
