@@ -556,6 +556,7 @@ class BadInput(Test):
         self.fails(generate("-p", "x", "--kv-page", 17), 2, "16, 32, 64, 128")
         self.fails(generate("-p", "x", "--kv-keep-last", 5), 2, "encoded type")
         self.fails(generate("-p", "x", "--kv-type-layers", "/nowhere"), 2, "/nowhere")
+        self.fails(generate("-p", "x", "--kv-type-layers", ""), 2, "--kv-type-layers", "empty")
         self.fails(generate("-p", "x", "--cpu-target", "sse"), 2, "avx2")
         for flag, value in (("--top-p", 2), ("--temp", "nan"), ("--temp", "1e300"), ("--temp", -1), ("--top-k", -1),
                             ("--repeat-penalty", 0), ("--min-p", 3), ("--typical", -1), ("--xtc-probability", 2)):

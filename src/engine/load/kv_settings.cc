@@ -10,6 +10,8 @@ namespace kvern::engine {
 namespace {
 
 constexpr uint64_t kMaxLayerFileBytes = uint64_t{1} << 20;
+constexpr size_t kMaxLineBytes = 200;  // far beyond any type; what messages repeat stays readable
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // editors of some systems write it
 
 // What "auto" means: forks, shared prefixes and short rows cost least in pages, and reading them is as fast.
 constexpr state::LayoutKind kAutoLayout = state::LayoutKind::kPaged;
@@ -52,6 +54,10 @@ Result<LayerRange> read_layers(std::string_view text, size_t layers) {
 Status apply_line(std::string_view line, std::vector<state::KvTypes>& types) {
   line = trimmed(line.substr(0, line.find('#')));
   if (line.empty()) return Ok{};
+  if (line.size() > kMaxLineBytes) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("a line of {} bytes is not of the form LAYERS TYPE", line.size()));
+  }
   const size_t space = line.find_first_of(" \t");
   if (space == std::string_view::npos) {
     return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' is not of the form LAYERS TYPE", line));
@@ -65,8 +71,15 @@ Status apply_line(std::string_view line, std::vector<state::KvTypes>& types) {
 
 Result<std::vector<state::KvTypes>> read_layer_types(Files& files, const std::string& path,
                                                      std::vector<state::KvTypes> types) {
-  KVERN_TRY(const std::string text, read_file(files, path, kMaxLayerFileBytes));
-  std::string_view left = text;
+  const Result<std::string> text = read_file(files, path, kMaxLayerFileBytes);
+  if (!text) {
+    Error error = text.error();
+    // Too large is not a lack of memory that may pass, but the wrong file.
+    if (error.code == ErrorCode::kExhausted && !error.retryable) error.code = ErrorCode::kInvalidArgument;
+    return std::unexpected(std::move(error));
+  }
+  std::string_view left = *text;
+  if (left.starts_with(kByteOrderMark)) left.remove_prefix(kByteOrderMark.size());
   for (int line = 1; !left.empty(); ++line) {
     const size_t end = left.find('\n');
     auto applied = apply_line(left.substr(0, end), types);

@@ -46,6 +46,23 @@ TEST(KvSettings, ReadALineForSomeLayersAndLetLaterLinesWin) {
   EXPECT_EQ(options.layer_types[3].v.kind, CodecKind::kTurboValue);
 }
 
+TEST(KvSettings, ReadFilesOfAllEditors) {
+  for (const std::string text : {"\xEF\xBB\xBF* h4\r\n1 f16\r\n", "* h4\n1 f16", "\t* h4 \n\r\n1  f16\n"}) {
+    ASSERT_OK_AND_ASSIGN(const state::KvOptions options, with_file(text));
+    ASSERT_EQ(options.layer_types.size(), 4U);
+    EXPECT_EQ(options.layer_types[0].k.kind, CodecKind::kAffine);
+    EXPECT_EQ(options.layer_types[1].k.kind, CodecKind::kF16);
+  }
+}
+
+TEST(KvSettings, RefuseAWrongFileWithoutRepeatingIt) {
+  const std::string long_line = std::string(500'000, 'a') + " q8";
+  const auto refused = with_file(long_line);
+  EXPECT_ERROR(refused, kInvalidArgument, "LAYERS TYPE");
+  EXPECT_LT(refused.error().to_string().size(), 200U);
+  EXPECT_ERROR(with_file(std::string((size_t{1} << 20) + 1, '\n')), kInvalidArgument, "/layers");
+}
+
 TEST(KvSettings, NameThePlaceOfAFault) {
   EXPECT_ERROR(with_file("* q8\n4 f16\n"), kInvalidArgument, "/layers:2");
   EXPECT_ERROR(with_file("2-1 f16"), kInvalidArgument, "layers 0 to 3");
