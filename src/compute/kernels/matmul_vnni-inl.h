@@ -233,16 +233,15 @@ HWY_NOINLINE void four_rows(const uint8_t* rows, size_t stride, std::span<const 
     const __m512 dots = _mm512_cvtepi32_ps(quad_dots<F>(blocks, quad));
     const UnitScales w = F::scales(state, 0);
     const __m512 scales = _mm512_mul_ps(w.scale[0], _mm512_castsi512_ps(four_times(quad.d)));
-    const auto join = [&]<int kLane>() HWY_ATTR {
-      acc = _mm_fmadd_ps(lane_of<kLane>(scales), lane_of<kLane>(dots), acc);
-      if constexpr (F::kHasMin) {
-        acc = _mm_fmadd_ps(lane_of<kLane>(w.min), _mm_set1_ps(quad.d_sum[kLane]), acc);
-      }
+    const auto join = [&](__m128 scale, __m128 dot, __m128 min, size_t lane) HWY_ATTR {
+      acc = _mm_fmadd_ps(scale, dot, acc);
+      if constexpr (F::kHasMin) acc = _mm_fmadd_ps(min, _mm_set1_ps(quad.d_sum[lane]), acc);
     };
-    join.template operator()<0>();
-    join.template operator()<1>();
-    join.template operator()<2>();
-    join.template operator()<3>();
+    const __m512 min = F::kHasMin ? w.min : _mm512_setzero_ps();
+    join(lane_of<0>(scales), lane_of<0>(dots), lane_of<0>(min), 0);
+    join(lane_of<1>(scales), lane_of<1>(dots), lane_of<1>(min), 1);
+    join(lane_of<2>(scales), lane_of<2>(dots), lane_of<2>(min), 2);
+    join(lane_of<3>(scales), lane_of<3>(dots), lane_of<3>(min), 3);
     rows += 4 * F::kBlockBytes;
   }
   _mm_storeu_ps(out, acc);
