@@ -32,7 +32,9 @@ const char* kvern_version(void);
 
 /* ---- Errors ---- */
 
-typedef enum kvern_code {
+/* Numbers, so that one that has no name does no harm. */
+typedef int32_t kvern_code;
+enum {
   KVERN_OK = 0,
   KVERN_INVALID_ARGUMENT, /* the call is wrong; the same call fails again */
   KVERN_NOT_FOUND,        /* no such file, tensor or row */
@@ -42,7 +44,7 @@ typedef enum kvern_code {
   KVERN_IO,               /* the operating system refused */
   KVERN_CANCELLED,        /* stopped on request */
   KVERN_INTERNAL          /* a fault of kvern itself */
-} kvern_code;
+};
 
 #define KVERN_ERROR_BYTES 512
 
@@ -76,12 +78,13 @@ typedef struct kvern_kv_step kvern_kv_step; /* an open transaction; freed withou
 typedef struct kvern_kv_image kvern_kv_image; /* one row outside, whatever layout it came from */
 typedef uint64_t kvern_row;                   /* never reused within its kvern_kv */
 
-typedef enum kvern_layout {
+typedef int32_t kvern_layout;
+enum {
   KVERN_SLAB,  /* chunks of 256 positions for each row */
   KVERN_RING,  /* for windows */
   KVERN_PAGED, /* pages from a pool, shared by forks */
   KVERN_PADDED /* dense tensors, rows aligned at their right ends */
-} kvern_layout;
+};
 
 /* One layer that owns keys and values. */
 typedef struct kvern_kv_layer {

@@ -44,9 +44,9 @@ kvern::Result<kvern::KvStateOptions> options_of(const kvern_kv_options& options,
   return made;
 }
 
-// The layout of C is any number.
+// Any number may come from C.
 Status check_layout(kvern_layout layout) {
-  if (static_cast<unsigned>(layout) <= static_cast<unsigned>(KVERN_PADDED)) return Ok{};
+  if (layout >= KVERN_SLAB && layout <= KVERN_PADDED) return Ok{};
   return kvern::fail(kvern::ErrorCode::kInvalidArgument, "no such layout; choose slab, ring, paged or padded",
                      "layout");
 }

@@ -18,7 +18,7 @@ TEST(CError, GivesEveryCodeAndItsName) {
     EXPECT_EQ(kvern_code_name(report({.code = code, .message = "m"}, &error)), to_string(code));
     EXPECT_NE(error.code, KVERN_OK);
   }
-  EXPECT_EQ(kvern_code_name(static_cast<kvern_code>(100)), nullptr);
+  EXPECT_EQ(kvern_code_name(100), nullptr);
   EXPECT_STREQ(kvern_code_name(KVERN_OK), "ok");
 }
 

@@ -127,7 +127,7 @@ static int bad_options(void) {
   options.type = NULL;
   EXPECT_ERROR(kvern_kv_new(&layer, 1, &options, &kv, &error), KVERN_INVALID_ARGUMENT, "type");
   options = kvern_kv_options_default();
-  options.layout = (kvern_layout)300;
+  options.layout = 300;
   EXPECT_ERROR(kvern_kv_new(&layer, 1, &options, &kv, &error), KVERN_INVALID_ARGUMENT, "slab, ring");
   options = kvern_kv_options_default();
   const char* const types[] = {NULL};
@@ -200,7 +200,7 @@ int main(void) {
   kvern_kv* kv = NULL;
   kvern_row row = 0;
   EXPECT(strchr(kvern_version(), '.') != NULL);
-  EXPECT(strcmp(kvern_code_name(KVERN_CORRUPT), "corrupt") == 0 && !kvern_code_name((kvern_code)99));
+  EXPECT(strcmp(kvern_code_name(KVERN_CORRUPT), "corrupt") == 0 && !kvern_code_name(99));
   EXPECT(kvern_compute_new(1, NULL, &compute, NULL) == KVERN_OK);
   EXPECT(kvern_kv_new(&layer, 1, NULL, &kv, NULL) == KVERN_OK);
   EXPECT(kvern_kv_add_row(kv, &row, NULL) == KVERN_OK);
