@@ -1,4 +1,6 @@
 // kvern bench: the speed of a model on this machine, and how near that is to what the machine can do.
+#include <optional>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -18,7 +20,7 @@ struct BenchFlags {
                                     "batch:1",     "batch:4",      "batch:8",  "batch:16",    "first"};
   engine::MeasureOptions options;
   std::vector<std::string> kv_types;  // of --kv; empty without it
-  int64_t kv_context = 8192;
+  std::optional<int64_t> kv_context;
   bool json = false;
 };
 
@@ -115,7 +117,7 @@ Result<Report> run_test(engine::Engine& engine, const engine::MeasureTest& test,
                 measurement_json(result, share)};
 }
 
-/// --kv: the contexts that the model can have, and the types asked for.
+/// --kv: types of keys and values beside each other.
 Result<ExitCode> run_kv(Environment& environment, const BenchFlags& flags) {
   engine::KvComparisonOptions options{.types = flags.kv_types,
                                       .context = flags.kv_context,
@@ -183,14 +185,17 @@ void add_bench(CLI::App& app, Command& chosen) {
       ->type_name("LIST");
   command
       .add_option("--kv", flags->kv_types,
-                  "Compare types of keys and values instead: bytes, error and speed at --kv-context; a list "
-                  "separated by ';', the first being what speeds are compared with")
+                  "Compare types of keys and values instead of --tests: bytes, error beside f32 and speed at "
+                  "--kv-context; a list separated by ';', the first being what speeds are compared with")
       ->delimiter(';')
       ->allow_extra_args(false)
       ->type_name("TYPES");
-  command.add_option("--kv-context", flags->kv_context, "Tokens of the row of --kv; 0 = no timing")
+  command
+      .add_option(
+          "--kv-context", flags->kv_context,
+          "Tokens of the row of --kv whose next steps are timed, 0 = none; else 8192, or what --ctx has room "
+          "for")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 20))
-      ->capture_default_str()
       ->type_name("N");
   command.add_option("--reps", flags->options.repetitions, "Repetitions; medians are reported")
       ->check(CLI::Range(1, 1000))

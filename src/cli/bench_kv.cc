@@ -56,21 +56,22 @@ Result<ExitCode> run_bench_kv(Environment& environment, const ModelFlags& model,
             engine::compare_kv_types(environment.files, model.engine, options,
                                      [&](const std::string& part) { progress.show("KV types: " + part); }));
   progress.clear();
+  const int64_t context = results.front().context;
   if (as_json) {
     json::array lines;
     for (const engine::KvComparison& result : results) lines.push_back(object_of(result, results.front()));
     KVERN_TRY_STATUS(write_json({{"model", model.engine.model_path},
-                                 {"context", options.context},
+                                 {"context", context},
                                  {"text_tokens", options.text_tokens},
                                  {"types", std::move(lines)}}));
     return ExitCode::kOk;
   }
   std::string table =
       fmt::format("{:<14} {:>13} {:>12} {:>11}", "type", "bytes/token", "KL to f32", "same token");
-  if (options.context > 0) table += fmt::format(" {:>10} {:>8}", "tokens/s", "to first");
+  if (context > 0) table += fmt::format(" {:>10} {:>8}", "tokens/s", "to first");
   table += "\n";
   for (const engine::KvComparison& result : results) table += line_of(result, results.front());
-  if (options.context > 0) table += fmt::format("steps at a context of {} tokens\n", options.context);
+  if (context > 0) table += fmt::format("steps at a context of {} tokens\n", context);
   KVERN_TRY_STATUS(write_stdout(table));
   return ExitCode::kOk;
 }

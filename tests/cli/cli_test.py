@@ -480,6 +480,25 @@ class Bench(Test):
         self.ok(kvern("bench", "--tests", "prefill:16", MODEL, *self.FLAGS))
         self.ok(kvern("run", "-l", "5+1", MODEL, stdin=b""))
 
+    def test_types_of_keys_and_values_stand_beside_each_other(self):
+        answer = self.ok(kvern("bench", MODEL, "--json", "--kv", "f32;f16;k=h8,v=q4;q2", "--kv-context", 40, *self.FLAGS)).json
+        self.assertEqual(answer["context"], 40)
+        self.assertEqual([line["type"] for line in answer["types"]], ["f32", "f16", "k=h8,v=q4", "q2"])
+        exact, *others = answer["types"]
+        self.assertEqual((exact["mean_kl"], exact["same_top"], exact["speed_to_first"]), (0, 1, 1))
+        for worse, better in zip(others, answer["types"]):
+            self.assertGreater(worse["mean_kl"], better["mean_kl"])
+            self.assertLess(worse["bytes_per_token"], better["bytes_per_token"])
+            self.assertEqual(len(worse["step_seconds"]), 2)
+        self.assertNotIn("step_seconds", self.ok(kvern("bench", MODEL, "--json", "--kv", "f16", "--kv-context", 0)).json["types"][0])
+
+    def test_the_row_that_is_timed_fits_the_context(self):
+        flags = ("bench", MODEL, "--kv", "q8", *self.FLAGS)
+        self.assertIn("context of 1022 tokens", self.ok(kvern(*flags)).text)
+        self.fails(kvern(*flags, "--kv-context", 1023), 2, "--kv-context 1023", "context of 1024")
+        self.assertIn("context of 1023 tokens", self.ok(kvern(*flags, "--kv-context", 1023, "--ctx", 2048)).text)
+        self.fails(kvern(*flags[:2], "--kv", "q8;q9"), 2, "q9")
+
     def test_unknown_tests_are_refused(self):
         self.fails(kvern("bench", MODEL, "--tests", "decode"), 2, "decode")
         self.fails(kvern("bench", MODEL, "--tests", "speed:5"), 2, "prefill:TOKENS")

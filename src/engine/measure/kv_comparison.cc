@@ -4,6 +4,8 @@
 #include <cmath>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "engine/measure/decode_row.h"
 #include "engine/sample/sample.h"
 
@@ -11,6 +13,8 @@ namespace kvern::engine {
 namespace {
 
 constexpr int64_t kChunk = 32;
+constexpr int64_t kUsualContext = 8192;
+constexpr int kWarmUpSteps = 2;
 
 Result<std::unique_ptr<Engine>> open_with(Files& files, EngineOptions options, const std::string& type) {
   options.kv.type = type;
@@ -21,6 +25,18 @@ Result<std::unique_ptr<Engine>> open_reference(Files& files, EngineOptions optio
   options.kv.keep_first = options.kv.keep_last = options.kv.quant_start = 0;
   options.kv.layer_types_file.clear();
   return open_with(files, options, "f32");
+}
+
+/// Tokens of the row whose steps are timed.
+Result<int64_t> timed_context(const Engine& engine, const KvComparisonOptions& options) {
+  const int64_t steps = std::max(options.steps, kWarmUpSteps);
+  const int64_t room = std::max<int64_t>(0, engine.context_tokens() - steps);
+  const int64_t context = options.context.value_or(std::min(room, kUsualContext));
+  if (context <= room) return context;
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("a row of {} tokens and {} steps do not fit the context of {} (--ctx)", context,
+                          steps, engine.context_tokens()),
+              fmt::format("--kv-context {}", context));
 }
 
 /// A text in the model's own words.
@@ -91,12 +107,12 @@ Status time_steps(const std::vector<std::unique_ptr<Engine>>& engines, const KvC
                   std::vector<KvComparison>& results) {
   std::vector<DecodeRows> rows;
   for (const auto& engine : engines) {
-    KVERN_TRY(DecodeRows made, DecodeRows::make(*engine, 1, options.context));
+    KVERN_TRY(DecodeRows made, DecodeRows::make(*engine, 1, results.front().context));
     rows.push_back(std::move(made));
   }
   for (int repetition = -1; repetition < options.repetitions; ++repetition) {  // the first is the warm-up
     for (size_t i = 0; i < rows.size(); ++i) {
-      KVERN_TRY(const double seconds, rows[i].step_seconds(repetition < 0 ? 2 : options.steps));
+      KVERN_TRY(const double seconds, rows[i].step_seconds(repetition < 0 ? kWarmUpSteps : options.steps));
       if (repetition >= 0) results[i].step_seconds.push_back(seconds);
     }
   }
@@ -113,6 +129,7 @@ Result<std::vector<KvComparison>> compare_kv_types(Files& files, const EngineOpt
     KVERN_TRY(engines.emplace_back(), open_with(files, engine, type));
   }
   KVERN_TRY(const std::unique_ptr<Engine> reference, open_reference(files, engine));
+  KVERN_TRY(const int64_t context, timed_context(*reference, options));
   progress("f32");
   const int64_t tokens = std::min(options.text_tokens, reference->context_tokens());
   KVERN_TRY(const std::vector<int32_t> text, write_text(*reference, tokens));
@@ -121,11 +138,13 @@ Result<std::vector<KvComparison>> compare_kv_types(Files& files, const EngineOpt
   for (size_t i = 0; i < engines.size(); ++i) {
     progress(options.types[i]);
     KVERN_TRY(const std::vector<float> logits, logits_of(*engines[i], text));
-    results.push_back({.type = options.types[i], .bytes_per_token = engines[i]->kv().bytes_per_token()});
+    results.push_back({.type = options.types[i],
+                       .bytes_per_token = engines[i]->kv().bytes_per_token(),
+                       .context = context});
     compare(expected, logits, static_cast<size_t>(reference->model().config().vocab), results.back());
   }
   progress("timing");
-  if (options.context > 0) KVERN_TRY_STATUS(time_steps(engines, options, results));
+  if (context > 0) KVERN_TRY_STATUS(time_steps(engines, options, results));
   return results;
 }
 
