@@ -70,14 +70,28 @@ Result<GenerateResult> Session::generate(const GenerateRequest& request, const G
   return result;
 }
 
+// Cuts the row to its first `length` tokens. Where what their successors see is not kept any more (a window
+// has moved on, the row was encoded), an empty row takes its place. How many tokens it has then.
+Result<size_t> Session::cut_row(size_t length) {
+  KVERN_TRY(const int64_t minimum, engine_.kv().minimum_reusable_position(row_));
+  if (static_cast<int64_t>(length) >= minimum) {
+    KVERN_TRY_STATUS(engine_.kv().truncate(row_, static_cast<int64_t>(length)));
+    return length;
+  }
+  const state::RowId empty = engine_.kv().add_row();
+  KVERN_TRY_STATUS(engine_.kv().remove_row(row_));
+  row_ = empty;
+  return size_t{0};
+}
+
 // The logits after the last prompt token; empty if cancelled.
 Result<std::span<float>> Session::compute_prompt(const GenerateRequest& request, const GenerateEvents& events,
                                                  GenerateResult& result) {
   const std::vector<TokenId>& prompt = request.prompt;
   const auto differs = std::mismatch(tokens_.begin(), tokens_.end(), prompt.begin(), prompt.end());
   // The last token is always computed: its logits are what the generation starts from.
-  const auto reused = std::min(static_cast<size_t>(differs.first - tokens_.begin()), prompt.size() - 1);
-  KVERN_TRY_STATUS(engine_.kv().truncate(row_, static_cast<int64_t>(reused)));
+  const auto common = std::min(static_cast<size_t>(differs.first - tokens_.begin()), prompt.size() - 1);
+  KVERN_TRY(const size_t reused, cut_row(common));
   tokens_.resize(reused);
   result.reused_tokens = static_cast<int64_t>(reused);
 

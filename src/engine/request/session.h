@@ -24,6 +24,7 @@ class Session {
 
  private:
   Status check(const GenerateRequest& request) const;
+  Result<size_t> cut_row(size_t length);
   Result<std::span<float>> compute_prompt(const GenerateRequest& request, const GenerateEvents& events,
                                           GenerateResult& result);
   Status decode(const GenerateRequest& request, const GenerateEvents& events, std::span<float> logits,

@@ -97,6 +97,41 @@ TEST_F(SessionTest, a_continued_conversation_computes_only_what_is_new) {
   expect_same(result, expected);
 }
 
+// A row whose window has moved on, or that was encoded, cannot be cut back to a common beginning.
+void expect_second_turns_to_be_exact(const std::string& preset, const KvSettings& kv) {
+  const auto files = make_memory_files();
+  ASSERT_OK(test::write_synthetic(*files, preset));
+  ASSERT_OK_AND_ASSIGN(
+      const auto engine,
+      Engine::open(
+          *files,
+          {.model_path = "/model.gguf", .threads = 2, .context_tokens = 200, .chunk_tokens = 16, .kv = kv}));
+  std::vector<TokenId> prompt;
+  for (TokenId i = 0; i < 60; ++i) prompt.push_back(3 + i * 7 % 200);
+  Session session(*engine);
+  ASSERT_OK(session.generate(request_for(prompt)));
+  for (const size_t common : {size_t{58}, size_t{30}, size_t{0}}) {
+    std::vector<TokenId> next(prompt.begin(), prompt.begin() + static_cast<ptrdiff_t>(common));
+    for (TokenId i = 0; i < 20; ++i) next.push_back(5 + i * 11 % 200);
+    ASSERT_OK_AND_ASSIGN(const GenerateResult warm, session.generate(request_for(next)));
+    Session fresh(*engine);
+    ASSERT_OK_AND_ASSIGN(const GenerateResult cold, fresh.generate(request_for(next)));
+    expect_same(warm, cold);
+    EXPECT_LE(warm.reused_tokens, static_cast<int64_t>(common));
+    ASSERT_OK(session.generate(request_for(prompt)));
+  }
+}
+
+TEST(SessionOnWindows, starts_over_where_the_common_beginning_is_not_kept) {
+  expect_second_turns_to_be_exact("tiny-gemma3", {});
+  expect_second_turns_to_be_exact("tiny-mistral", {.type = "q8"});
+}
+
+TEST(SessionOnEncodedRows, starts_over_where_the_row_was_encoded_since) {
+  expect_second_turns_to_be_exact("tiny-llama", {.type = "q4", .quant_start = 50});
+  expect_second_turns_to_be_exact("tiny-llama", {.type = "q8", .keep_first = 2, .keep_last = 8});
+}
+
 TEST_F(SessionTest, another_prompt_gives_other_hashes) {  // the control of the comparisons above
   ASSERT_OK_AND_ASSIGN(const GenerateResult a, cold(request_for(encode("A dog"))));
   ASSERT_OK_AND_ASSIGN(const GenerateResult b, cold(request_for(encode("A cat"))));
