@@ -95,6 +95,7 @@ class LayoutScene {
   void cut(size_t row, int64_t length) {
     layout_->cut(rows_[row].slot, length);
     rows_[row].held.length = length;
+    if (length == 0) rows_[row].held.tail_begin = spec_.origin;  // as new
     forget(rows_[row]);
   }
   void drop(size_t row, int64_t tail_begin) {
