@@ -15,11 +15,13 @@ void add_kv_flags(CLI::App& command, engine::KvSettings& settings) {
       ->capture_default_str()
       ->type_name("TYPE");
   command
-      .add_option("--kv-layout", settings.layout,
-                  "Where they lie in memory: auto, slab, paged, ring or padded; never changes a result")
+      .add_option(
+          "--kv-layout", settings.layout,
+          "Where they lie in memory: auto (paged), slab, paged, ring or padded; never changes a result")
       ->capture_default_str()
       ->type_name("NAME");
-  positions("--kv-page", settings.page, "Positions of a page: 16, 32, 64, 128 or 256; 0 = the default");
+  positions("--kv-page", settings.page,
+            "Positions of a page of the layout paged: 16, 32, 64, 128 or 256; 0 = 64");
   positions("--kv-keep-first", settings.keep_first,
             "Keep the first N positions in f16 beside an encoded type");
   positions("--kv-keep-last", settings.keep_last,
