@@ -70,6 +70,7 @@ int64_t UnitAttention::partial_floats(int64_t tokens) const {
 }
 
 Partial UnitAttention::partial_at(float* memory, int64_t tokens) const {
+  if (memory == nullptr) return {};  // space is only counted
   const int64_t state = padded(tokens * group_);
   return {{memory, memory + state}, memory + 2 * state};
 }
