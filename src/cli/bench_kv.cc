@@ -18,6 +18,7 @@ double median(std::vector<double> values) {
 /// Median over the repetitions of a type's time beside the first type's in the same round.
 double ratio_to_first(const engine::KvComparison& result, const engine::KvComparison& first) {
   std::vector<double> ratios;
+  ratios.reserve(result.step_seconds.size());
   for (size_t i = 0; i < result.step_seconds.size(); ++i) {
     ratios.push_back(first.step_seconds[i] / result.step_seconds[i]);
   }
