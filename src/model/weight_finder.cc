@@ -78,6 +78,7 @@ Result<std::vector<WeightMatrix>> WeightFinder::stack(const std::string& module,
                 place(*tensor));
   const size_t row = compute::row_bytes(*tensor->type, shape.cols);
   std::vector<WeightMatrix> matrices;
+  matrices.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i)
     matrices.push_back({.type = *tensor->type,
                         .rows = shape.rows,

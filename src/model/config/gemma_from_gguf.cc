@@ -20,8 +20,8 @@ Result<float> soft_cap(GgufFields& fields, std::string_view field, std::string_v
 // query_pre_attn_scalar is no metadata: it is the head size in all published models but these.
 void scale_by_width(GgufFields& fields, ModelConfig& config, int64_t layers_of_27b) {
   if (config.layers != layers_of_27b || fields.find("attention.scale") != nullptr) return;
-  config.attention_scale =
-      static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.hidden / config.heads)));
+  const int64_t width = config.hidden / config.heads;
+  config.attention_scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(width)));
   fields.origin("attention_scale", "family");
 }
 

@@ -54,6 +54,7 @@ ColumnMoves roll(RotatingPositions& p, std::span<const int64_t> by) {
 
 std::vector<int64_t> processed_padding(const RotatingPositions& p) {
   std::vector<int64_t> by;
+  by.reserve(p.ends.size());
   for (size_t b = 0; b < p.ends.size(); ++b) by.push_back(std::max<int64_t>(0, p.offsets[b] - p.ends[b]));
   return by;
 }
@@ -200,6 +201,7 @@ ColumnMoves settle_right_padding(RotatingPositions& p) {
 ColumnMoves rotating_rollback(RotatingPositions& p, std::span<const int64_t> lengths) {
   KVERN_CHECK(!p.rotated && lengths.size() == p.offsets.size());
   std::vector<int64_t> by;
+  by.reserve(lengths.size());
   for (size_t b = 0; b < lengths.size(); ++b) by.push_back(p.offsets[b] - lengths[b]);
   return roll(p, by);
 }
