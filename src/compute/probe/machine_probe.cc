@@ -176,6 +176,7 @@ double ReadProbe::bytes_per_second() {
 double read_bytes_per_second(Context& context, const ReadProbeOptions& options) {
   ReadProbe probe(context, options);
   std::vector<double> rates;
+  rates.reserve(static_cast<size_t>(options.repeats));
   for (int repeat = 0; repeat < options.repeats; ++repeat) rates.push_back(probe.bytes_per_second());
   return median(std::move(rates));
 }

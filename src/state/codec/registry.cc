@@ -17,7 +17,7 @@ using CodecList = std::array<const Codec*, 31>;
 
 // A new codec is one line here, a family of them two.
 const CodecList& codecs() {
-  static const CodecList kCodecs = [] {
+  static const CodecList all = [] {
     CodecList list = {&kF32Codec, &kF16Codec, &kBF16Codec, &kFp8Codec};
     auto* at = list.data() + 4;
     for (const auto family : {affine_codecs(), turbo_key_codecs(), turbo_value_codecs()}) {
@@ -25,7 +25,7 @@ const CodecList& codecs() {
     }
     return list;
   }();
-  return kCodecs;
+  return all;
 }
 
 }  // namespace

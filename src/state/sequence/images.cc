@@ -147,6 +147,7 @@ Result<RowId> KvCache::adopt(const RowImage& image) {
 Result<std::vector<RowId>> KvCache::merge(KvCache& from) {
   KVERN_CHECK(!step_open_ && !from.step_open_ && this != &from);
   std::vector<uint64_t> old;
+  old.reserve(from.rows_.size());
   for (const auto& [id, row] : from.rows_) old.push_back(id);
   std::ranges::sort(old);
   std::vector<RowId> adopted;

@@ -54,6 +54,7 @@ Result<const KvCache::Row*> KvCache::find(RowId row) const {
 
 std::vector<GroupSlots> KvCache::add_slots() {
   std::vector<GroupSlots> slots;
+  slots.reserve(groups_.size());
   for (const auto& group : groups_) slots.push_back(group->add_row());
   return slots;
 }
