@@ -40,7 +40,10 @@ Result<ExitCode> run(Environment& environment, const FitFlags& flags) {
   KVERN_TRY(const std::unique_ptr<state::KvCache> kv, state::KvCache::create(spec, options));
   const int64_t context = flags.context > 0 ? flags.context : model->config().context;
   const uint64_t weights = tensor_bytes(*model->opened().source);
-  const uint64_t kv_bytes = kv->projected_bytes(context) * static_cast<uint64_t>(flags.rows);
+  uint64_t kv_bytes = 0;
+  if (__builtin_mul_overflow(kv->projected_bytes(context), static_cast<uint64_t>(flags.rows), &kv_bytes)) {
+    return fail(ErrorCode::kInvalidArgument, "so many rows take more bytes than 64 bits can say", "--rows");
+  }
   const uint64_t machine = machine_bytes();
   const bool fits = weights + kv_bytes <= machine;
   if (flags.json) {

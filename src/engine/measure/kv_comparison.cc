@@ -16,13 +16,21 @@ constexpr int64_t kChunk = 32;
 constexpr int64_t kUsualContext = 8192;
 constexpr int kWarmUpSteps = 2;
 
+void clear_precision(KvSettings& settings) {
+  settings.keep_first = settings.keep_last = settings.quant_start = 0;
+}
+
 Result<std::unique_ptr<Engine>> open_with(Files& files, EngineOptions options, const std::string& type) {
   options.kv.type = type;
+  // Full precision beside an encoded type means nothing for one that is not: it stands in the comparison as
+  // it is.
+  KVERN_TRY(const state::KvTypes types, state::parse_kv_types(type));
+  if (!state::is_encoded(types.k) && !state::is_encoded(types.v)) clear_precision(options.kv);
   return Engine::open(files, options);
 }
 
 Result<std::unique_ptr<Engine>> open_reference(Files& files, EngineOptions options) {
-  options.kv.keep_first = options.kv.keep_last = options.kv.quant_start = 0;
+  clear_precision(options.kv);
   options.kv.layer_types_file.clear();
   return open_with(files, options, "f32");
 }

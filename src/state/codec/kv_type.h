@@ -20,6 +20,11 @@ struct KvType {
   bool operator==(const KvType&) const = default;
 };
 
+/// Whether numbers lose more than rounding to f32, f16 or bf16: what precision along a row is for.
+constexpr bool is_encoded(const KvType& type) {
+  return type.kind != CodecKind::kF32 && type.kind != CodecKind::kF16 && type.kind != CodecKind::kBF16;
+}
+
 struct KvTypes {
   KvType k;
   KvType v;

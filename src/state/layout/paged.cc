@@ -144,14 +144,7 @@ void PagedLayout::collect(RowSlot slot, const StreamId& stream, int64_t begin, i
 }
 
 size_t PagedLayout::row_bytes(const Held& held) const {
-  const PositionRange head = head_range(spec_, held);
-  const PositionRange tail = tail_range(spec_, held);
-  const auto pages = [&](const PositionRange& range) {
-    return range.size() == 0 ? 0 : pages_for(range.end) - page_of(range.begin);
-  };
-  // The page in which the head ends may be the one in which the tail begins.
-  const bool common = head.size() > 0 && tail.size() > 0 && page_of(head.end - 1) == page_of(tail.begin);
-  return (pages(head) + pages(tail) - (common ? 1 : 0)) * format_.bytes();
+  return static_cast<size_t>(count_units(spec_, held, page_)) * format_.bytes();
 }
 
 LayoutUsage PagedLayout::usage() const {

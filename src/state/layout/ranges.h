@@ -37,6 +37,18 @@ inline int64_t held_positions(const StoreSpec& spec, const Held& held) {
 }
 
 constexpr int64_t divide_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
+
+/// How many of the units of `size` positions, counted from position 0, have a position that is held.
+inline int64_t count_units(const StoreSpec& spec, const Held& held, int64_t size) {
+  const PositionRange head = head_range(spec, held);
+  const PositionRange tail = tail_range(spec, held);
+  const auto units = [&](const PositionRange& range) {
+    return range.size() == 0 ? 0 : divide_up(range.end, size) - range.begin / size;
+  };
+  // The unit in which the head ends may be the one in which the tail begins.
+  const bool common = head.size() > 0 && tail.size() > 0 && (head.end - 1) / size == tail.begin / size;
+  return units(head) + units(tail) - (common ? 1 : 0);
+}
 constexpr int64_t round_up(int64_t value, int64_t to) { return divide_up(value, to) * to; }
 
 }  // namespace kvern::state

@@ -32,12 +32,12 @@ bool SlabLayout::needed(size_t chunk, const Held& held) const {
 Status SlabLayout::fill(Row& row, const Held& held) {
   const size_t before = row.chunks.size();
   const size_t count = chunks_for(held.length);
-  if (before < count) row.chunks.resize(count);
   // The last one that the row has may have held nothing.
   const size_t first = before == 0 ? 0 : before - 1;
+  // Both lists grow with what the account gives, so that a length without memory for it costs none.
   std::vector<size_t> taken;
-  taken.reserve(count - std::min(first, count));
   for (size_t i = first; i < count; ++i) {
+    if (i == row.chunks.size()) row.chunks.emplace_back();
     if (row.chunks[i].data() != nullptr || !needed(i, held)) continue;
     auto chunk = account_.allocate(format_.bytes());
     if (!chunk) {
@@ -122,9 +122,7 @@ void SlabLayout::collect(RowSlot slot, const StreamId& stream, int64_t begin, in
 }
 
 size_t SlabLayout::row_bytes(const Held& held) const {
-  size_t chunks = 0;
-  for (size_t i = 0; i < chunks_for(held.length); ++i) chunks += needed(i, held) ? 1 : 0;
-  return chunks * format_.bytes();
+  return static_cast<size_t>(count_units(spec_, held, kSlabChunk)) * format_.bytes();
 }
 
 // Overwrites positions [begin, end), none of which is held, where they lie in chunks that stay.

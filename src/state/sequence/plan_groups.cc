@@ -52,10 +52,6 @@ Status check(const KvSpec& spec, const KvOptions& options) {
   return Ok{};
 }
 
-bool is_float(const KvType& type) {
-  return type.kind == CodecKind::kF32 || type.kind == CodecKind::kF16 || type.kind == CodecKind::kBF16;
-}
-
 Result<SideGeometry> side(const KvType& type, int64_t dim) {
   KVERN_TRY(const SideCodec resolved, resolve(type, dim));
   return make_side_geometry(*resolved.codec, resolved.rotation, dim);
@@ -100,7 +96,7 @@ KvGroup::Config& group_for(std::vector<KvGroup::Config>& groups, const KvView& v
 
 Result<std::vector<KvGroup::Config>> plan_groups(const KvSpec& spec, const KvOptions& options) {
   KVERN_TRY_STATUS(check(spec, options));
-  if (!is_float(options.precision.full)) {
+  if (is_encoded(options.precision.full)) {
     return fail(ErrorCode::kInvalidArgument, "full precision of the KV cache is f32, f16 or bf16");
   }
   std::vector<KvGroup::Config> groups;
@@ -113,7 +109,7 @@ Result<std::vector<KvGroup::Config>> plan_groups(const KvSpec& spec, const KvOpt
       error.where = layer_name(i) + ", " + error.where;
       return std::unexpected(std::move(error));
     }
-    const bool mixed = options.precision.mixed() && !(is_float(types.k) && is_float(types.v));
+    const bool mixed = options.precision.mixed() && (is_encoded(types.k) || is_encoded(types.v));
     any_mixed |= mixed;
     KvGroup::Config& group = group_for(groups, view_of(spec.layers[i], options.precision, mixed));
     group.layers.push_back(static_cast<int32_t>(i));

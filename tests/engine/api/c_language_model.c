@@ -5,22 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPECT(condition)                                               \
-  do {                                                                  \
-    if (!(condition)) {                                                 \
-      fprintf(stderr, "line %d: not true: %s\n", __LINE__, #condition); \
-      return __LINE__;                                                  \
-    }                                                                   \
-  } while (0)
-#define EXPECT_ERROR(call, expected, part)                                                \
-  do {                                                                                    \
-    kvern_error error = {KVERN_OK, false, ""};                                            \
-    const kvern_code code = (call);                                                       \
-    if (code != (expected) || error.code != (expected) || !strstr(error.message, part)) { \
-      fprintf(stderr, "line %d: %d, %s\n", __LINE__, (int)code, error.message);           \
-      return __LINE__;                                                                    \
-    }                                                                                     \
-  } while (0)
+#include "support/c_expect.h"
 
 /* What a listener heard; it stops after `limit` pieces. */
 typedef struct heard {

@@ -39,6 +39,18 @@ TEST(KvComparison, TimesEveryTypeAsOftenAsItIsAsked) {
   }
 }
 
+TEST(KvComparison, ComparesAPrecisionRuleWithATypeThatNeedsNone) {
+  const auto files = make_posix_files();
+  EngineOptions engine{.model_path = kvern::test::source_file("models/kvern-tiny-8m-q8_0.gguf"),
+                       .threads = 2};
+  engine.kv.keep_last = 1000;  // longer than the text: all of it in f16
+  ASSERT_OK_AND_ASSIGN(
+      const auto results,
+      compare_kv_types(*files, engine, {.types = {"f16", "q4"}, .context = 0, .text_tokens = 32},
+                       [](const std::string&) {}));
+  EXPECT_EQ(results[1].mean_kl, results[0].mean_kl);
+}
+
 TEST(KvComparison, NamesATypeThatCannotBe) {
   EXPECT_ERROR(compare({.types = {"f16", "q7"}}), kInvalidArgument, "q8");
   EXPECT_ERROR(compare({.types = {"turbo:k8v3"}}), kInvalidArgument, "heads of 32");

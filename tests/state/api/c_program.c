@@ -1,26 +1,11 @@
 /* A program in C that keeps keys and values of three rows, checks what it reads, and makes every kind of
- * mistake. Returns 0, or the line of what was not as expected. */
+ * mistake. Returns 0, or 1 after saying what was not as expected. */
 #include <kvern/kvern.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define EXPECT(condition)                                               \
-  do {                                                                  \
-    if (!(condition)) {                                                 \
-      fprintf(stderr, "line %d: not true: %s\n", __LINE__, #condition); \
-      return __LINE__;                                                  \
-    }                                                                   \
-  } while (0)
-#define EXPECT_ERROR(call, expected, part)                                                \
-  do {                                                                                    \
-    kvern_error error = {KVERN_OK, false, ""};                                            \
-    const kvern_code code = (call);                                                       \
-    if (code != (expected) || error.code != (expected) || !strstr(error.message, part)) { \
-      fprintf(stderr, "line %d: %d, %s\n", __LINE__, (int)code, error.message);           \
-      return __LINE__;                                                                    \
-    }                                                                                     \
-  } while (0)
+#include "support/c_expect.h"
 
 enum { kTokens = 3, kWidth = 64 };
 
