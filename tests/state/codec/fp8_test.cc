@@ -15,11 +15,14 @@ std::vector<uint8_t> encode(compute::CpuTarget target, const std::vector<float>&
   return {bytes, bytes + x.size()};
 }
 std::vector<float> decode(compute::CpuTarget target, const std::vector<uint8_t>& codes) {
-  std::vector<uint8_t> copy = codes;
   const auto dim = static_cast<int64_t>(codes.size());
-  std::vector<float> out(codes.size());
+  const auto whole = static_cast<size_t>(padded(dim));  // a record ends at whole lanes
+  std::vector<uint8_t> copy = codes;
+  copy.resize(whole);
+  std::vector<float> out(whole);
   kFp8Codec.kernels(target).decode(
       {dim, 0}, {.planes = {reinterpret_cast<std::byte*>(copy.data())}, .count = 1}, out.data());
+  out.resize(codes.size());
   return out;
 }
 
