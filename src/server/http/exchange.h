@@ -1,0 +1,63 @@
+// One HTTP request and its answer, as a protocol sees them: no sockets, no library types. The transport
+// implements Exchange; tests implement it in memory.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace kvern::server {
+
+/// Names are compared without regard to case.
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+
+struct HttpRequest {
+  std::string method;                                      ///< "GET", "POST", ... in capitals
+  std::string path;                                        ///< decoded, without the query; begins with "/"
+  std::vector<std::pair<std::string, std::string>> query;  ///< decoded, in order
+  HttpHeaders headers;
+  std::string body;
+  /// Parts of the path that the route left open, in order ("/v1/responses/{id}").
+  std::vector<std::string> path_values;
+  /// Whose key came with the request: a short name that is safe to log; empty without authentication.
+  std::string client;
+
+  /// The first header or query value of that name.
+  std::optional<std::string_view> header(std::string_view name) const;
+  std::optional<std::string_view> query_value(std::string_view name) const;
+};
+
+struct HttpResponse {
+  int status = 200;
+  HttpHeaders headers;  ///< beside Content-Type, Content-Length, Date and those of the connection
+  std::string content_type = "application/json";
+  std::string body;
+};
+
+/// Either respond() once, or start_stream(), write() any number of times, end(). Thread-safe: an answer may
+/// come from any thread, at any time. What comes after the client has gone is dropped. Destroying the last
+/// reference without an answer closes the connection.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  virtual const HttpRequest& request() const = 0;
+  virtual void respond(HttpResponse response) = 0;
+  /// Sends the head at once; the body is chunked.
+  virtual void start_stream(HttpResponse head) = 0;
+  /// Queues bytes and returns: a slow reader makes the queue longer and nothing else. When it exceeds the
+  /// transport's limit the connection is closed.
+  virtual void write(std::string bytes) = 0;
+  virtual void end() = 0;
+  /// Called once, on any thread, when the client has gone before the answer's end; at once if it has already.
+  virtual void on_close(std::function<void()> callback) = 0;
+};
+
+/// Called on a worker thread: may compute and read, must not wait for a generation.
+using Handler = std::function<void(std::shared_ptr<Exchange> exchange)>;
+
+}  // namespace kvern::server
