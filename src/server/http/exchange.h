@@ -2,7 +2,10 @@
 // implements Exchange; tests implement it in memory.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,6 +19,13 @@ namespace kvern::server {
 /// Names are compared without regard to case.
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
+/// What the generations of one HTTP request used so far, for its line in the log. Any thread.
+struct RequestUsage {
+  std::atomic<int64_t> prompt_tokens{0};
+  std::atomic<int64_t> cached_tokens{0};
+  std::atomic<int64_t> generated_tokens{0};
+};
+
 struct HttpRequest {
   std::string method;                                      ///< "GET", "POST", ... in capitals
   std::string path;                                        ///< decoded, without the query; begins with "/"
@@ -26,6 +36,10 @@ struct HttpRequest {
   std::vector<std::string> path_values;
   /// Whose key came with the request: a short name that is safe to log; empty without authentication.
   std::string client;
+  /// The x-request-id that came, or one made here; sent back with the answer. Two requests may have the same.
+  std::string id;
+  /// Never null in a request that the transport hands over.
+  std::shared_ptr<RequestUsage> usage;
 
   /// The first header or query value of that name.
   std::optional<std::string_view> header(std::string_view name) const;
@@ -37,6 +51,10 @@ struct HttpResponse {
   HttpHeaders headers;  ///< beside Content-Type, Content-Length, Date and those of the connection
   std::string content_type = "application/json";
   std::string body;
+  /// For streams: the transport writes `idle_bytes` whenever nothing else was written for `idle_after`; zero
+  /// = never. Keeps clients and proxies from giving up in a long prefill.
+  std::string idle_bytes = {};
+  std::chrono::milliseconds idle_after{0};
 };
 
 /// Either respond() once, or start_stream(), write() any number of times, end(). Thread-safe: an answer may
@@ -54,6 +72,7 @@ class Exchange {
   virtual void write(std::string bytes) = 0;
   virtual void end() = 0;
   /// Called once, on any thread, when the client has gone before the answer's end; at once if it has already.
+  /// Must return at once. Several may be registered; all are dropped when the answer has ended.
   virtual void on_close(std::function<void()> callback) = 0;
 };
 
