@@ -1,50 +1,138 @@
 #include "engine/chat/chat_prompt.h"
 
-#include <fmt/format.h>
+#include <array>
+#include <utility>
 
-#include "engine/chat/user_text.h"
-#include "text/template/chat_template.h"
+#include <fmt/format.h>
 
 namespace kvern::engine {
 namespace {
 
-std::string spelling_of(const text::Tokenizer& tokenizer, std::optional<int32_t> id) {
-  return id ? std::string(tokenizer.token_text(*id)) : std::string();
+/// A copy in which no string and no key is a special token's literal.
+json::value protect(const json::value& value, const UserText& user_text) {
+  if (const json::string* text = value.if_string()) return json::value(user_text.protect(*text));
+  if (const json::array* array = value.if_array()) {
+    json::array copy;
+    copy.reserve(array->size());
+    for (const json::value& item : *array) copy.push_back(protect(item, user_text));
+    return copy;
+  }
+  if (const json::object* object = value.if_object()) {
+    json::object copy;
+    copy.reserve(object->size());
+    for (const auto& item : *object) copy[user_text.protect(item.key())] = protect(item.value(), user_text);
+    return copy;
+  }
+  return value;
 }
+
+/// Templates were written for Python, where arguments are a dictionary.
+json::value arguments_value(const std::string& text) {
+  auto parsed = parse_json(text, "");
+  if (parsed && parsed->is_object()) return *std::move(parsed);
+  return json::value(text);
+}
+
+json::object to_json_object(const ChatMessage& message) {
+  json::object object{{"role", message.role}, {"content", message.content.value_or("")}};
+  if (message.name) object["name"] = *message.name;
+  if (message.reasoning) object["reasoning_content"] = *message.reasoning;
+  if (message.tool_call_id) object["tool_call_id"] = *message.tool_call_id;
+  if (message.tool_calls.empty()) return object;
+  json::array calls;
+  for (const ChatToolCall& call : message.tool_calls) {
+    calls.push_back(json::object{
+        {"id", call.id},
+        {"type", "function"},
+        {"function", json::object{{"name", call.name}, {"arguments", arguments_value(call.arguments)}}}});
+  }
+  object["tool_calls"] = std::move(calls);
+  return object;
+}
+
+bool ends_in_reasoning(std::string_view prompt) {
+  while (!prompt.empty() && (prompt.back() == '\n' || prompt.back() == ' ')) prompt.remove_suffix(1);
+  return prompt.ends_with(kThinkOpen);
+}
+
+constexpr std::array kOwnVariables = {"messages", "tools", "add_generation_prompt", "bos_token", "eos_token"};
 
 }  // namespace
 
 void ChatPrompt::add(std::string_view role, std::string_view content) {
-  messages_.push_back(json::object{{"role", role}, {"content", content}});
+  messages_.push_back({.role = std::string(role), .content = std::string(content)});
+}
+
+Status ChatPrompt::check(const ChatOptions& options) const {
+  for (const char* name : kOwnVariables) {
+    if (options.variables.contains(name))
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("\"{}\" is given by the conversation itself", name), "chat_template_kwargs");
+  }
+  if (!options.continue_final_message) return Ok{};
+  if (options.add_generation_prompt) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        "the last message cannot be continued and a new one begun; set add_generation_prompt to false",
+        "continue_final_message");
+  }
+  if (messages_.empty() || messages_.back().role != "assistant" || !messages_.back().tool_calls.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "only a last message of the assistant, without tool calls, can be continued",
+                "continue_final_message");
+  }
+  return Ok{};
+}
+
+Result<json::object> ChatPrompt::context(const ChatFormat& format, const ChatOptions& options) const {
+  KVERN_TRY_STATUS(check(options));
+  json::object context = protect(options.variables, format.user_text()).as_object();
+  json::array messages;
+  messages.reserve(messages_.size());
+  const bool developer = format.mentions("developer");
+  for (const ChatMessage& message : messages_) {
+    json::object object = protect(to_json_object(message), format.user_text()).as_object();
+    if (message.role == "developer" && !developer) object["role"] = "system";
+    messages.push_back(std::move(object));
+  }
+  if (options.continue_final_message) {
+    json::string& last = messages.back().as_object()["content"].as_string();
+    last += UserText::end_mark();
+  }
+  context["messages"] = std::move(messages);
+  if (!tools_.empty()) context["tools"] = protect(tools_, format.user_text());
+  context["add_generation_prompt"] = options.add_generation_prompt;
+  context["bos_token"] = format.bos();
+  context["eos_token"] = format.eos();
+  return context;
+}
+
+Result<RenderedChat> ChatPrompt::render(const ChatFormat& format, const Clock& clock,
+                                        const ChatOptions& options) const {
+  KVERN_TRY(const json::object context, this->context(format, options));
+  KVERN_TRY(std::string rendered, format.chat_template().render(context, {.clock = &clock}));
+  if (options.continue_final_message) {
+    const size_t end = rendered.rfind(UserText::end_mark());
+    if (end == std::string::npos) {
+      return fail(ErrorCode::kUnsupported,
+                  "this model's chat template does not end with the last message's text",
+                  "continue_final_message");
+    }
+    rendered.resize(end);
+  }
+  RenderedChat chat{.prompt = format.user_text().restore(rendered),
+                    .opens_reasoning = format.reasons() && ends_in_reasoning(rendered)};
+  // A template that writes the beginning-of-text token itself must not get a second one.
+  const bool has_bos = !format.bos().empty() && rendered.starts_with(format.bos());
+  chat.tokens = format.tokenizer().encode(
+      chat.prompt.text, {.add_special = !has_bos, .parse_special = true, .plain = chat.prompt.plain});
+  return chat;
 }
 
 Result<std::vector<int32_t>> ChatPrompt::encode(const Engine& engine, const Clock& clock) const {
-  const text::Tokenizer* tokenizer = engine.tokenizer();
-  const std::string& where = engine.options().model_path;
-  if (tokenizer == nullptr)
-    return fail(ErrorCode::kInvalidArgument, "this model has no tokenizer, so it cannot chat", where);
-  if (!engine.chat_template()) {
-    return fail(ErrorCode::kInvalidArgument,
-                "this model has no chat template; give the whole prompt as plain text", where);
-  }
-  KVERN_TRY(const std::unique_ptr<ChatTemplate> parsed, ChatTemplate::parse(*engine.chat_template(), where));
-  const std::string bos = spelling_of(*tokenizer, tokenizer->bos());
-  const UserText user_text(*tokenizer);
-  json::array messages = messages_;
-  for (json::value& message : messages) {
-    json::value& content = message.as_object()["content"];
-    content = user_text.protect(content.as_string());
-  }
-  const json::object context{{"messages", std::move(messages)},
-                             {"add_generation_prompt", true},
-                             {"bos_token", bos},
-                             {"eos_token", spelling_of(*tokenizer, tokenizer->eos())}};
-  KVERN_TRY(const std::string rendered, parsed->render(context, {.clock = &clock}));
-  const MarkedText prompt = user_text.restore(rendered);
-  // A template that writes the beginning-of-text token itself must not get a second one.
-  const bool has_bos = !bos.empty() && rendered.starts_with(bos);
-  return tokenizer->encode(prompt.text,
-                           {.add_special = !has_bos, .parse_special = true, .plain = prompt.plain});
+  KVERN_TRY(const std::shared_ptr<const ChatFormat> format, ChatFormat::create(engine));
+  KVERN_TRY(RenderedChat chat, render(*format, clock));
+  return std::move(chat.tokens);
 }
 
 }  // namespace kvern::engine

@@ -1,6 +1,5 @@
 #include "engine/chat/user_text.h"
 
-#include <algorithm>
 #include <charconv>
 
 #include "base/utf8.h"
@@ -8,50 +7,40 @@
 namespace kvern::engine {
 namespace {
 
-// Two characters of the private use area around the literal's number. A text that holds them itself is
-// protected like a literal, so every text survives.
-constexpr std::string_view kOpen = "\xEF\xA3\xB0";   // U+F8F0
-constexpr std::string_view kClose = "\xEF\xA3\xB1";  // U+F8F1
-constexpr size_t kNone = static_cast<size_t>(-1);
+// Two characters of the private use area around the literal's number, and one that marks an end. A text that
+// holds them itself is protected like a literal, so every text survives.
+constexpr std::string_view kOpen = "\xEF\xA3\xB0";     // U+F8F0
+constexpr std::string_view kClose = "\xEF\xA3\xB1";    // U+F8F1
+constexpr std::string_view kEndMark = "\xEF\xA3\xB2";  // U+F8F2
 
 }  // namespace
 
 UserText::UserText(const text::Tokenizer& tokenizer) {
-  literals_ = {std::string(kOpen), std::string(kClose)};
+  literals_ = {std::string(kOpen), std::string(kClose), std::string(kEndMark)};
   for (size_t id = 0; id < tokenizer.vocab_size(); ++id) {
     const auto token = static_cast<text::TokenId>(id);
     if (!tokenizer.is_special(token)) continue;
     std::string literal = tokenizer.token_bytes(token);
     if (!literal.empty()) literals_.push_back(std::move(literal));
   }
-  std::ranges::sort(literals_, [](const std::string& a, const std::string& b) {
-    return a.size() != b.size() ? a.size() > b.size() : a < b;
-  });
+  for (size_t i = 0; i < literals_.size(); ++i) places_.insert(literals_[i], static_cast<int32_t>(i));
 }
 
-size_t UserText::longest_at(std::string_view text, size_t at) const {
-  for (size_t i = 0; i < literals_.size(); ++i) {
-    if (text.substr(at).starts_with(literals_[i])) return i;
-  }
-  return kNone;
-}
+std::string_view UserText::end_mark() { return kEndMark; }
 
 std::string UserText::protect(std::string_view content) const {
   std::string valid;
   if (!is_valid_utf8(content)) content = valid = replace_invalid_utf8(content);
-  bool begins_literal[256] = {};
-  for (const std::string& literal : literals_)
-    begins_literal[static_cast<unsigned char>(literal.front())] = true;
   std::string out;
+  out.reserve(content.size());
   for (size_t at = 0; at < content.size();) {
-    const size_t index =
-        begins_literal[static_cast<unsigned char>(content[at])] ? longest_at(content, at) : kNone;
-    if (index == kNone) {
+    const auto literal = places_.longest(content, at);
+    if (!literal) {
       out += content[at++];
       continue;
     }
-    out.append(kOpen).append(std::to_string(index)).append(kClose);
-    at += literals_[index].size();
+    out.append(kOpen).append(std::to_string(literal->value)).append(kClose);
+    at += literal->length;
   }
   return out;
 }

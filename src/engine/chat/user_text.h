@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "text/tokenizer.h"
+#include "text/trie.h"
 
 namespace kvern::engine {
 
@@ -27,11 +28,12 @@ class UserText {
   std::string protect(std::string_view content) const;
   /// The inverse on a rendered text that contains protected ones.
   MarkedText restore(std::string_view rendered) const;
+  /// A character that no protected text contains.
+  static std::string_view end_mark();
 
  private:
-  size_t longest_at(std::string_view text, size_t at) const;
-
-  std::vector<std::string> literals_;  // longest first
+  std::vector<std::string> literals_;
+  text::Trie places_;  // literal -> its place in literals_
 };
 
 }  // namespace kvern::engine

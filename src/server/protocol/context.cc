@@ -1,5 +1,6 @@
 #include "server/protocol/context.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace kvern::server {
@@ -45,6 +46,10 @@ class CountingSink : public engine::GenerationSink {
 std::string name_space_of(const std::string& client, const std::string& salt) { return client + "\n" + salt; }
 
 }  // namespace
+
+bool ProtocolContext::serves(std::string_view name) const {
+  return name == model_name || std::ranges::find(aliases, name) != aliases.end();
+}
 
 Result<engine::Ticket> ProtocolContext::submit(Exchange& exchange, engine::ServiceRequest request,
                                                std::shared_ptr<engine::GenerationSink> sink) const {

@@ -5,12 +5,18 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/result.h"
+#include "engine/chat/chat_format.h"
 #include "engine/load/engine.h"
 #include "engine/request/generation_service.h"
 #include "server/http/exchange.h"
+#include "server/protocol/executor.h"
+#include "server/protocol/id_source.h"
 
 namespace kvern::text {
 class GrammarVocabulary;
@@ -20,8 +26,14 @@ namespace kvern::server {
 
 /// What a client may ask for. Set by the operator.
 struct ProtocolLimits {
-  int32_t max_choices = 128;  ///< of one request (n, best_of)
+  int32_t max_choices = 128;  ///< of one request: prompts times n (or best_of)
   uint32_t max_top_logprobs = 20;
+  /// New tokens of one choice; a request that names more is refused. 0: as many as the context takes.
+  int64_t max_new_tokens = 0;
+  size_t max_stop_strings = 16;
+  size_t max_logit_biases = 1024;
+  size_t max_tools = 128;
+  size_t max_json_depth = 64;
   /// A generation that has not ended so long after its request came fails; zero = no limit.
   std::chrono::milliseconds request_timeout{0};
   /// Between comments in a stream that has nothing else to send.
@@ -36,12 +48,23 @@ struct ProtocolContext {
   const engine::Engine& engine;
   const Clock& clock;
   LogSink& log;
-  std::string model_name;  ///< as clients say it
-  int64_t created = 0;     ///< when the model was loaded, in seconds since 1970
+  /// Where events are made into answers, so that the loop's thread only hands them over.
+  Executor& executor;
+  IdSource& ids;
+  /// How this model is talked to (engine::ChatFormat::create), or why it cannot chat.
+  Result<std::shared_ptr<const engine::ChatFormat>> chat;
+  std::string model_name;            ///< as clients say it, and as answers do
+  std::vector<std::string> aliases;  ///< further names that clients may say
+  /// Another one whenever the same request might get another answer: of build and model.
+  std::string system_fingerprint;
+  int64_t created = 0;  ///< when the model was loaded, in seconds since 1970
   /// For structured output; null when the model has no tokenizer.
   std::shared_ptr<const text::GrammarVocabulary> grammar_vocabulary;
   ProtocolLimits limits;
   bool log_prompts = false;  ///< texts of users may be logged
+
+  /// Whether clients may say this name.
+  bool serves(std::string_view name) const;
 
   /// Submits a generation on behalf of an HTTP request: the one way for all protocols. Sets whose it is
   /// (fairness, namespace of kept prefixes: the key's name and what `cache_namespace` held, so that no client
