@@ -24,6 +24,12 @@ constexpr std::array<int64_t, 5> kPages = {16, 32, 64, 128, 256};
 
 }  // namespace
 
+size_t Layout::live_bytes(std::span<const RowSlot> slots) {
+  size_t sum = 0;
+  for (const RowSlot slot : slots) sum += row_bytes(held(slot));
+  return sum;
+}
+
 std::string_view to_string(LayoutKind kind) {
   for (const auto& [known, name] : kNames) {
     if (known == kind) return name;

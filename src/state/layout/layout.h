@@ -76,6 +76,15 @@ struct LayoutUsage {
   /// live + slack is what the account gave.
 };
 
+/// What a row held at one moment. Its contents may be read by any thread while the layout changes; made and
+/// destroyed by the layout's thread, before the layout.
+class PinnedRow {
+ public:
+  virtual ~PinnedRow() = default;
+  /// As Layout::collect.
+  virtual void collect(const StreamId& stream, int64_t begin, int64_t end, RunList& out) const = 0;
+};
+
 /// Storage of all rows of one store. One thread changes it; const functions may be called by many threads
 /// while no one changes it.
 class Layout {
@@ -101,6 +110,10 @@ class Layout {
   /// empty.
   virtual Status fork(RowSlot from, RowSlot to) = 0;
 
+  /// Keeps what the row holds now from being changed or given back, without a copy; null where the layout
+  /// cannot.
+  virtual std::unique_ptr<PinnedRow> pin(RowSlot /*slot*/) { return nullptr; }
+
   virtual Held held(RowSlot slot) const = 0;
   /// Appends the runs of held positions [begin, end), begin < end, all inside one tile.
   virtual void collect(RowSlot slot, const StreamId& stream, int64_t begin, int64_t end,
@@ -109,6 +122,8 @@ class Layout {
   /// Bytes of storage of a row that holds so much, when it shares nothing and no step is open.
   virtual size_t row_bytes(const Held& held) const = 0;
   virtual LayoutUsage usage() const = 0;
+  /// Of usage().live, what these rows hold; what several of them share is counted once. Each row once.
+  virtual size_t live_bytes(std::span<const RowSlot> slots);
 };
 
 struct LayoutOptions {

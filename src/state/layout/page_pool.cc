@@ -121,6 +121,14 @@ void PagePool::release(Page* page) {
   }
 }
 
+uint32_t PagePool::new_count() {
+  if (++count_ != 0) return count_;
+  for (const auto& arena : arenas_) {
+    for (size_t i = 0; i < arena->count; ++i) arena->pages[i].count = 0;
+  }
+  return count_ = 1;
+}
+
 void PagePool::give_back() {
   if (spare_ == nullptr) return;
   remove_arena(spare_);

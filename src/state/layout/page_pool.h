@@ -22,6 +22,7 @@ struct Page {
   std::byte* data = nullptr;
   PageArena* arena = nullptr;
   uint32_t references = 0;
+  uint32_t count = 0;  // PagePool::new_count() when it was counted last
   // Neighbours in the list of free pages.
   Page* previous = nullptr;
   Page* next = nullptr;
@@ -41,6 +42,9 @@ class PagePool final : public MemoryAccount::Saver {
   /// One more reference to a page that is in use.
   void share(Page* page);
   void release(Page* page);
+
+  /// Begins to count pages, each once: a page has been counted when its `count` is the number given here.
+  uint32_t new_count();
 
   size_t page_bytes() const { return page_bytes_; }
   size_t used_pages() const { return used_pages_; }
@@ -70,6 +74,7 @@ class PagePool final : public MemoryAccount::Saver {
   size_t free_pages_ = 0;
   size_t used_pages_ = 0;
   size_t references_ = 0;
+  uint32_t count_ = 0;
 };
 
 }  // namespace kvern::state

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/check.h"
 #include "state/layout/ranges.h"
@@ -130,13 +131,45 @@ Status PagedLayout::fork(RowSlot from, RowSlot to) {
   return Ok{};
 }
 
+// A table of pages with a reference to each, so that nobody writes to them.
+class PagedLayout::Pinned final : public PinnedRow {
+ public:
+  Pinned(PagedLayout& layout, std::vector<Entry> table) : layout_(layout), table_(std::move(table)) {
+    for (const Entry& entry : table_) {
+      if (entry.page != nullptr) layout_.pool_.share(entry.page);
+    }
+  }
+  ~Pinned() override {
+    for (const Entry& entry : table_) {
+      if (entry.page != nullptr) layout_.pool_.release(entry.page);
+    }
+  }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+  void collect(const StreamId& stream, int64_t begin, int64_t end, RunList& out) const override {
+    layout_.collect(table_, stream, {begin, end}, out);
+  }
+
+ private:
+  PagedLayout& layout_;  // other threads use what of it never changes
+  std::vector<Entry> table_;
+};
+
+std::unique_ptr<PinnedRow> PagedLayout::pin(RowSlot slot) {
+  return std::make_unique<Pinned>(*this, rows_[slot].table);
+}
+
 void PagedLayout::collect(RowSlot slot, const StreamId& stream, int64_t begin, int64_t end,
                           RunList& out) const {
-  const Entry* table = rows_[slot].table.data();
-  while (begin < end) {
+  collect(rows_[slot].table, stream, {begin, end}, out);
+}
+
+void PagedLayout::collect(const std::vector<Entry>& table, const StreamId& stream, const PositionRange& range,
+                          RunList& out) const {
+  for (int64_t begin = range.begin; begin < range.end;) {
     const size_t index = page_of(begin);
     const int64_t first = begin & (page_ - 1);
-    const int64_t count = std::min(end - begin, page_ - first);
+    const int64_t count = std::min(range.end - begin, page_ - first);
     KVERN_DCHECK(table[index].data != nullptr);
     out.push(format_.run(table[index].data, stream, first, count));
     begin += count;
@@ -151,6 +184,18 @@ LayoutUsage PagedLayout::usage() const {
   return {.live = pool_.used_pages() * pool_.page_bytes(),
           .shared = pool_.shared_pages() * pool_.page_bytes(),
           .slack = pool_.free_pages() * pool_.page_bytes()};
+}
+
+size_t PagedLayout::live_bytes(std::span<const RowSlot> slots) {
+  const uint32_t count = pool_.new_count();
+  size_t pages = 0;
+  for (const RowSlot slot : slots) {
+    for (const Entry& entry : rows_[slot].table) {
+      if (entry.page == nullptr || std::exchange(entry.page->count, count) == count) continue;
+      ++pages;
+    }
+  }
+  return pages * pool_.page_bytes();
 }
 
 // Overwrites positions [begin, end), which the row does not hold, where the page is its alone.

@@ -9,6 +9,7 @@
 #include "state/layout/layout.h"
 #include "state/layout/page_format.h"
 #include "state/layout/page_pool.h"
+#include "state/layout/ranges.h"
 #include "state/layout/row_table.h"
 
 namespace kvern::state {
@@ -25,12 +26,16 @@ class PagedLayout final : public Layout {
   void cut(RowSlot slot, int64_t length) override;
   void drop(RowSlot slot, int64_t tail_begin) override;
   Status fork(RowSlot from, RowSlot to) override;
+  std::unique_ptr<PinnedRow> pin(RowSlot slot) override;
   Held held(RowSlot slot) const override { return rows_[slot].held; }
   void collect(RowSlot slot, const StreamId& stream, int64_t begin, int64_t end, RunList& out) const override;
   size_t row_bytes(const Held& held) const override;
   LayoutUsage usage() const override;
+  size_t live_bytes(std::span<const RowSlot> slots) override;
 
  private:
+  class Pinned;
+
   // The address of the page is here too, so that a read need not touch the page's books.
   struct Entry {
     std::byte* data = nullptr;
@@ -46,6 +51,8 @@ class PagedLayout final : public Layout {
   size_t pages_for(int64_t length) const { return page_of(length + page_ - 1); }
   bool needed(size_t index, const Held& held) const;
   Status fill(Row& row, const Held& held, int64_t first_new);
+  void collect(const std::vector<Entry>& table, const StreamId& stream, const PositionRange& range,
+               RunList& out) const;
   void copy_held(const Row& row, size_t index, std::byte* to) const;
   void release_unneeded(Row& row, size_t first, size_t last);
   void poison_own(const Row& row, int64_t begin, int64_t end) const;

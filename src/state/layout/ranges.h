@@ -13,6 +13,7 @@ struct PositionRange {
   int64_t begin = 0;
   int64_t end = 0;
 
+  bool operator==(const PositionRange&) const = default;
   int64_t size() const { return end - begin; }
   bool overlaps(int64_t first, int64_t last) const { return std::max(begin, first) < std::min(end, last); }
 };

@@ -45,6 +45,13 @@ size_t RingLayout::row_bytes(const Held& held) const {
   return sum;
 }
 
+// A ring that found no memory for a smaller buffer has a larger one than its row asks for.
+size_t RingLayout::live_bytes(std::span<const RowSlot> slots) {
+  size_t sum = 0;
+  for (const RowSlot slot : slots) sum += rows_[slot].head.block.size() + rows_[slot].ring.block.size();
+  return sum;
+}
+
 const PageFormat& RingLayout::format(int64_t capacity) {
   return formats_.try_emplace(capacity, spec_.geometry, capacity).first->second;
 }

@@ -36,6 +36,7 @@ class RingLayout final : public Layout {
   void collect(RowSlot slot, const StreamId& stream, int64_t begin, int64_t end, RunList& out) const override;
   size_t row_bytes(const Held& held) const override;
   LayoutUsage usage() const override { return {.live = live_bytes_}; }
+  size_t live_bytes(std::span<const RowSlot> slots) override;
 
  private:
   // Some records of all streams; holds position p of its range at slot (p - base) mod capacity.

@@ -165,6 +165,18 @@ void KvGroup::cut(const GroupSlots& slots, int64_t before, int64_t length) {
 }
 
 int64_t KvGroup::minimum_length(const GroupSlots& slots, int64_t length) const {
+  std::array<Held, kKvForms> held{};
+  for (const KvForm f : {KvForm::kEncoded, KvForm::kFull}) {
+    if (layout(f) != nullptr) held[static_cast<size_t>(f)] = form(f).held(slot(slots, f));
+  }
+  return minimum_length(held, length);
+}
+
+int64_t KvGroup::minimum_length_after(int64_t length) const {
+  return minimum_length({held_after(KvForm::kEncoded, length), held_after(KvForm::kFull, length)}, length);
+}
+
+int64_t KvGroup::minimum_length(const std::array<Held, kKvForms>& held, int64_t length) const {
   const KvView& view = config_.view;
   const bool is_encoded = encoded(length);
   const auto fits = [&](int64_t n) {
@@ -172,9 +184,8 @@ int64_t KvGroup::minimum_length(const GroupSlots& slots, int64_t length) const {
     if (view.mixed && is_encoded && n < view.quant_start) return false;
     for (const KvForm f : {KvForm::kEncoded, KvForm::kFull}) {
       if (layout(f) == nullptr) continue;
-      const Held held = form(f).held(slot(slots, f));
-      const int64_t head_end = spec(f).head_end;
-      if (held.tail_begin > head_end && needed_from(f, n, is_encoded) < held.tail_begin) return false;
+      const int64_t tail_begin = held[static_cast<size_t>(f)].tail_begin;
+      if (tail_begin > spec(f).head_end && needed_from(f, n, is_encoded) < tail_begin) return false;
     }
     return true;
   };

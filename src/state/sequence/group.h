@@ -46,6 +46,10 @@ class KvGroup {
   void cut(const GroupSlots& slots, int64_t before, int64_t length);
   /// How far a row of `length` tokens can be cut so that its next token still finds all that it sees.
   int64_t minimum_length(const GroupSlots& slots, int64_t length) const;
+  /// The same of a row that holds so much in each form.
+  int64_t minimum_length(const std::array<Held, kKvForms>& held, int64_t length) const;
+  /// minimum_length of a row that has grown to `length` tokens without ever being cut.
+  int64_t minimum_length_after(int64_t length) const;
   /// Gives the new row `to` what `from` holds; kExhausted leaves `to` empty.
   Status fork(const GroupSlots& from, const GroupSlots& to);
 

@@ -5,52 +5,10 @@
 #include <utility>
 
 #include "base/check.h"
-#include "state/planted_fault.h"
 #include "state/sequence/kv_cache.h"
 #include "state/sequence/transfer.h"
 
 namespace kvern::state {
-namespace {
-
-// Held in one way of several that mean the same: where nothing was dropped, the tail begins at the origin.
-Held canonical(const StoreSpec& spec, Held held) {
-  const bool whole = held.tail_begin <= spec.head_end || held.length == 0;
-  if (whole || planted(Fault::kWindowNotSaved)) held.tail_begin = spec.origin;
-  return held;
-}
-
-std::string side_identity(const SideGeometry& side) {
-  constexpr std::string_view kRotations[] = {"", "+hadamard", "+signed-hadamard"};
-  return std::to_string(side.dim) + ":" + std::string(side.codec->name) +
-         std::string(kRotations[static_cast<size_t>(side.rotation)]);
-}
-
-std::string layer_identity(const KvGroup& group, size_t local) {
-  const LayerGeometry& layer = group.geometry(KvForm::kEncoded).layers[local];
-  const KvView& view = group.view();
-  std::string text = "heads=" + std::to_string(layer.kv_heads) + " k=" + side_identity(layer.key) +
-                     " v=" + side_identity(layer.value);
-  if (view.window != 0) {
-    text += " window=" + std::to_string(view.window) + " sinks=" + std::to_string(view.sinks);
-  }
-  if (view.mixed) {
-    text += " full=" + std::string(group.geometry(KvForm::kFull).layers[local].key.codec->name) +
-            " start=" + std::to_string(view.quant_start) + " first=" + std::to_string(view.keep_first) +
-            " last=" + std::to_string(view.keep_last);
-  }
-  return text;
-}
-
-}  // namespace
-
-std::string KvCache::identity() const {
-  std::string text;
-  for (size_t i = 0; i < places_.size(); ++i) {
-    const LayerPlace& place = places_[i];
-    text += layer_identity(*groups_[place.group], static_cast<size_t>(to_int(place.local))) + "\n";
-  }
-  return text;
-}
 
 Status KvCache::filter(std::span<const RowId> keep) {
   KVERN_CHECK(!step_open_);

@@ -44,7 +44,11 @@ KvCache::KvCache(KvSpec spec, KvOptions options, std::vector<KvGroup::Config> gr
   }
 }
 
-KvCache::~KvCache() { KVERN_CHECK(!step_open_); }
+KvCache::~KvCache() {
+  KVERN_CHECK(!step_open_);
+  drop_released_pins();
+  KVERN_CHECK(pins_.empty());
+}
 
 Result<const KvCache::Row*> KvCache::find(RowId row) const {
   const auto it = rows_.find(to_int(row));
@@ -72,6 +76,7 @@ RowId KvCache::add_row() {
 
 Status KvCache::remove_row(RowId row) {
   KVERN_CHECK(!step_open_);
+  drop_released_pins();
   KVERN_TRY(const Row* found, find(row));
   remove_slots(found->slots);
   rows_.erase(to_int(row));
@@ -162,6 +167,7 @@ Status KvCache::open(const Row& row, const Growth& growth) {
 
 Result<Step> KvCache::begin(std::span<const RowAppend> rows) {
   KVERN_CHECK(!step_open_);
+  drop_released_pins();
   KVERN_TRY(Step step, plan(rows));
   for (size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows_.at(to_int(rows[i].row));
@@ -248,6 +254,32 @@ size_t KvCache::projected_bytes(int64_t tokens) const {
     for (const KvForm form : {KvForm::kEncoded, KvForm::kFull}) {
       if (group->layout(form) != nullptr)
         sum += group->layout(form)->row_bytes(group->held_after(form, tokens));
+    }
+  }
+  return sum;
+}
+
+int64_t KvCache::projected_minimum_reusable_position(int64_t tokens) const {
+  int64_t minimum = 0;
+  for (const auto& group : groups_) minimum = std::max(minimum, group->minimum_length_after(tokens));
+  return minimum;
+}
+
+Result<size_t> KvCache::live_bytes_of(std::span<const RowId> rows) const {
+  std::vector<const Row*> found;
+  std::unordered_set<uint64_t> seen;
+  for (const RowId id : rows) {
+    KVERN_TRY(const Row* row, find(id));
+    if (seen.insert(to_int(id)).second) found.push_back(row);
+  }
+  size_t sum = 0;
+  std::vector<RowSlot> slots;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    for (const KvForm form : {KvForm::kEncoded, KvForm::kFull}) {
+      if (groups_[g]->layout(form) == nullptr) continue;
+      slots.clear();
+      for (const Row* row : found) slots.push_back(row->slots[g][static_cast<size_t>(form)]);
+      sum += groups_[g]->layout(form)->live_bytes(slots);
     }
   }
   return sum;

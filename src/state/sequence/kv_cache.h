@@ -25,7 +25,10 @@
 #include "state/sequence/append.h"
 #include "state/sequence/group.h"
 #include "state/sequence/kv_spec.h"
+#include "state/sequence/row_draft.h"
 #include "state/sequence/row_image.h"
+#include "state/sequence/row_pin.h"
+#include "state/sequence/row_shape.h"
 #include "state/sequence/step.h"
 
 namespace kvern::state {
@@ -72,6 +75,22 @@ class KvCache {
   /// layers, as text. Layout, page and slack are not part of it.
   std::string identity() const;
 
+  /// The stores that a row of a cache of this identity() has: groups of layers in the order of their first
+  /// layer, the encoded form before full precision.
+  std::vector<RowStore> stores() const;
+  /// kNotFound as for other row operations.
+  Result<RowShape> shape(RowId row) const;
+  /// How far back a row of this shape can be cut, and what it holds then. kCorrupt for a shape that no row of
+  /// this identity() has, kInvalidArgument for a length that it cannot be cut to.
+  Result<int64_t> minimum_reusable_position(const RowShape& shape) const;
+  Result<RowShape> shape_after_cut(const RowShape& shape, int64_t length) const;
+  /// The row as it is now, for another thread to read. Allocates and copies nothing for a paged cache.
+  Result<RowPin> pin(RowId row);
+  /// Begins a row of this shape whose bytes come in pieces. kCorrupt as above; kExhausted changes nothing.
+  Result<RowDraft> draft(const RowShape& shape);
+  /// Gives back what pins held that are gone. begin, pin, draft and remove_row do so, too.
+  void drop_released_pins();
+
   /// Reserves storage for the new tokens in all layers, or changes nothing: kExhausted (retryable) when
   /// memory is short, kNotFound, kInvalidArgument (a row twice, a negative number).
   Result<Step> begin(std::span<const RowAppend> rows);
@@ -95,6 +114,11 @@ class KvCache {
   size_t bytes_per_token() const;
   /// Bytes that a row of so many tokens holds between steps, if it has only grown and shares nothing.
   size_t projected_bytes(int64_t tokens) const;
+  /// minimum_reusable_position of a row of so many tokens, if it has only grown.
+  int64_t projected_minimum_reusable_position(int64_t tokens) const;
+  /// Live storage of these rows; what several of them share is counted once. Of all rows it is live_bytes().
+  /// kNotFound; a row that is named twice counts once.
+  Result<size_t> live_bytes_of(std::span<const RowId> rows) const;
   /// Bytes of all rows: live storage (shared once), what sharing saves, and storage that waits for rows.
   /// live + slack is what was allocated.
   LayoutUsage usage() const;
@@ -107,6 +131,7 @@ class KvCache {
   }
 
  private:
+  friend class RowDraft;
   friend class Step;
   struct Row {
     std::vector<GroupSlots> slots;  // by group
@@ -126,7 +151,18 @@ class KvCache {
   std::vector<GroupSlots> add_slots();
   void remove_slots(const std::vector<GroupSlots>& slots);
   Status check_image(const RowImage& image) const;
+  Status check_shape(const RowShape& shape) const;
   Status adopt_store(const StoreImage& store, Layout& layout, const StoreSpec& spec, RowSlot slot);
+
+  // f(group, form) for every store, in the order of stores().
+  template <typename F>
+  void for_stores(const F& f) const {
+    for (const auto& group : groups_) {
+      for (const KvForm form : {KvForm::kEncoded, KvForm::kFull}) {
+        if (group->layout(form) != nullptr) f(*group, form);
+      }
+    }
+  }
 
   KvSpec spec_;
   KvOptions options_;
@@ -134,6 +170,7 @@ class KvCache {
   std::vector<std::unique_ptr<KvGroup>> groups_;
   std::vector<LayerPlace> places_;  // by layer
   std::unordered_map<uint64_t, Row> rows_;
+  std::vector<std::shared_ptr<RowPin::Core>> pins_;  // those that may still be read
   uint64_t next_row_ = 1;
   bool step_open_ = false;
 };

@@ -341,6 +341,10 @@ void World::check_row(Row& row) {
   const int64_t length = row.layers[0].length();
   expect(cache.length(row.id).value_or(-1) == length, "a row has another length than it should");
   const int64_t minimum = cache.minimum_reusable_position(row.id).value_or(-1);
+  if (row.only_grown && row.native) {
+    expect(minimum == cache.projected_minimum_reusable_position(length),
+           "minimum_reusable_position of a row that only grew is not what was projected");
+  }
   if (!mixed_) {
     expect(minimum == expected_minimum(row), "minimum_reusable_position of a row of " +
                                                  std::to_string(length) + " is " + std::to_string(minimum) +
@@ -362,6 +366,11 @@ void World::check_books(size_t place) {
   const KvCache& cache = *caches_[place];
   const state::LayoutUsage usage = cache.usage();
   expect(usage.live + usage.slack == cache.allocated_bytes(), "the books differ from the allocator");
+  std::vector<state::RowId> all;
+  for (const Row& row : rows_) {
+    if (row.place == place) all.push_back(row.id);
+  }
+  expect(cache.live_bytes_of(all).value_or(0) == usage.live, "all rows together are not what is live");
   size_t projected = 0;
   bool native = !lacked_memory_[place];
   bool only_grown = true;

@@ -229,7 +229,14 @@ class LayoutScene {
     if (usage.live + usage.slack != account_.live_bytes())
       complain("live + slack is not what the account gave");
     size_t sum = 0;
-    for (const Row& row : rows_) sum += layout_->row_bytes(row.held);
+    std::vector<RowSlot> slots;
+    for (const Row& row : rows_) {
+      slots.push_back(row.slot);
+      const size_t bytes = layout_->row_bytes(row.held);
+      sum += bytes;
+      if (exact_ && layout_->live_bytes({&row.slot, 1}) != bytes) complain("a row alone takes something else");
+    }
+    if (layout_->live_bytes(slots) != usage.live) complain("all rows together are not what is live");
     if (exact_ && usage.live + usage.shared != sum) complain("rows do not take what row_bytes says");
     const bool pools = kind_ == LayoutKind::kPaged;
     if (!pools && usage.shared != 0) complain("rows share storage");

@@ -118,6 +118,21 @@ TEST(Images, AreTakenOfRowsWhoseFirstEncodedStepWasRolledBack) {
   }
 }
 
+TEST(Images, AreTakenOfRowsThatKeptLessAndLessInFullPrecision) {
+  // The window had dropped more of the full form, before the row was encoded, than the row has in it now.
+  const KvPrecision rule{.quant_start = 66, .keep_first = 3};
+  const KvLayerSpec narrow{.kv_heads = 1, .k_dim = 32, .v_dim = 32, .window = 1, .sinks = 17};
+  World world(
+      {.layers = {narrow}, .options = {options(LayoutKind::kPaged, rule), options(LayoutKind::kSlab, rule)}},
+      context(), 3);
+  world.add_row();
+  world.step(one_row(0, 64));
+  world.step(one_row(0, 29));
+  world.move(0, kAbroad, true);
+  world.step(one_row(0, 3));
+  EXPECT_EQ(world.problem(), "");
+}
+
 TEST(Images, PinNothingOfTheirCache) {
   RowImage image;
   {
