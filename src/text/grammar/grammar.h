@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "text/grammar/structure.h"
 #include "text/token.h"
 #include "text/tokenizer.h"
 
@@ -29,9 +30,11 @@ class GrammarVocabulary {
 class Grammar {
  public:
   /// GBNF as llama.cpp's grammars/README.md describes it, start rule "root". Errors (kInvalidArgument): line,
-  /// column, rule and what was expected; limits on size and depth.
-  static Result<std::shared_ptr<const Grammar>> from_gbnf(
-      std::string_view text, std::shared_ptr<const GrammarVocabulary> vocabulary);
+  /// column, rule and what was expected; limits on size and depth. The text may call each of `schemas` by its
+  /// name like a rule; errors in one of them name it.
+  static Result<std::shared_ptr<const Grammar>> from_gbnf(std::string_view text,
+                                                          std::shared_ptr<const GrammarVocabulary> vocabulary,
+                                                          std::span<const NamedSchema> schemas = {});
   /// JSON values that are valid under a JSON Schema (the keywords that docs/structured-output.md lists); an
   /// unsupported or contradictory keyword is an error that names its place as a JSON pointer.
   static Result<std::shared_ptr<const Grammar>> from_json_schema(
@@ -39,8 +42,14 @@ class Grammar {
   /// Any JSON object: OpenAI's response_format {"type": "json_object"}.
   static Result<std::shared_ptr<const Grammar>> any_json_object(
       std::shared_ptr<const GrammarVocabulary> vocabulary);
+  /// Free text with parts of a fixed form in it, as tool calls are written. Errors as from_json_schema(), and
+  /// for a structure that says nothing.
+  static Result<std::shared_ptr<const Grammar>> from_structure(
+      const Structure& structure, std::shared_ptr<const GrammarVocabulary> vocabulary);
   virtual ~Grammar() = default;
   virtual const GrammarVocabulary& vocabulary() const = 0;
+  /// What it takes now; masks that were computed once are kept, up to a limit of 64 MiB for each grammar.
+  virtual size_t memory_bytes() const = 0;
 };
 
 /// Which tokens may come next: bit i % 64 of word i / 64 is token i.
