@@ -1,0 +1,5 @@
+add_library(kvern_http_test_support STATIC ${CMAKE_CURRENT_LIST_DIR}/raw_client.cc)
+target_link_libraries(kvern_http_test_support PUBLIC kvern::server kvern_test_support)
+foreach(name answer connection exchange http_error http_server request_reader response_head router sse stream target worker_pool)
+  kvern_add_test(server/http/${name}_test.cc LINK kvern::server kvern_http_test_support)
+endforeach()
