@@ -176,6 +176,47 @@ TEST(KvCache, CountsItsBytesExactly) {
   EXPECT_EQ(cache.live_bytes(), cache.projected_bytes(10));
 }
 
+TEST(KvCache, CountsWhatSomeRowsHoldAndWhatTheyShareOnce) {
+  for (const LayoutKind layout :
+       {LayoutKind::kSlab, LayoutKind::kRing, LayoutKind::kPaged, LayoutKind::kPadded}) {
+    SCOPED_TRACE(to_string(layout));
+    KvOptions options = poisoned(CodecKind::kF16);
+    options.layout = layout;
+    KvScene scene(kSmall, kGroup, options);
+    KvCache& cache = scene.cache();
+    for (int i = 0; i < 2; ++i) {
+      scene.add_row();
+      scene.step({{static_cast<size_t>(i), 100 + 300 * i}});
+    }
+    scene.fork(1);
+    const RowId all[] = {scene.row(0), scene.row(1), scene.row(2)};
+    const size_t small = cache.projected_bytes(100);
+    const size_t large = cache.projected_bytes(400);
+    const size_t fork = layout == LayoutKind::kPaged ? 0 : large;
+    EXPECT_EQ(*cache.live_bytes_of({}), 0U);
+    EXPECT_EQ(*cache.live_bytes_of({all, 1}), small);
+    EXPECT_EQ(*cache.live_bytes_of({all + 1, 1}), large);
+    EXPECT_EQ(*cache.live_bytes_of({all + 1, 2}), large + fork);
+    EXPECT_EQ(*cache.live_bytes_of(all), cache.live_bytes());
+    const RowId twice[] = {all[0], all[0]};
+    EXPECT_EQ(*cache.live_bytes_of(twice), small);
+    const RowId stranger[] = {all[0], static_cast<RowId>(99)};
+    EXPECT_ERROR(cache.live_bytes_of(stranger), kNotFound, "99");
+  }
+}
+
+TEST(KvCache, SaysHowFarALongerRowCouldBeCut) {
+  KvOptions options = poisoned(CodecKind::kF16);
+  options.slack = 4;
+  KvLayerSpec layer = kSmall;
+  EXPECT_EQ((*KvCache::create({{layer}}, options))->projected_minimum_reusable_position(1000), 0);
+  layer.window = 8;
+  const auto windows = *KvCache::create({{kSmall, layer}}, options);
+  EXPECT_EQ(windows->projected_minimum_reusable_position(12), 0);
+  EXPECT_EQ(windows->projected_minimum_reusable_position(20), 15);
+  EXPECT_EQ(windows->projected_minimum_reusable_position(int64_t{1} << 31), (int64_t{1} << 31) - 5);
+}
+
 TEST(KvCache, AStepThatDoesNotFitChangesNothing) {
   KvOptions options = poisoned(CodecKind::kF16);
   ASSERT_OK_AND_ASSIGN(auto sizes, KvCache::create({{kSmall, kSmall}}, options));
