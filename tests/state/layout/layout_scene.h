@@ -234,7 +234,8 @@ class LayoutScene {
       slots.push_back(row.slot);
       const size_t bytes = layout_->row_bytes(row.held);
       sum += bytes;
-      if (exact_ && layout_->live_bytes({&row.slot, 1}) != bytes) complain("a row alone takes something else");
+      if (exact_ && layout_->live_bytes({&row.slot, 1}) != bytes)
+        complain("a row alone takes something else");
     }
     if (layout_->live_bytes(slots) != usage.live) complain("all rows together are not what is live");
     if (exact_ && usage.live + usage.shared != sum) complain("rows do not take what row_bytes says");
