@@ -1,5 +1,7 @@
 #include "base/hash.h"
 
+#include <cstring>
+#include <string_view>
 #include <utility>
 
 #include <openssl/evp.h>
@@ -47,6 +49,22 @@ Sha256Digest sha256(std::span<const std::byte> data) {
 }
 
 uint64_t xxh3_64(std::span<const std::byte> data) { return XXH3_64bits(data.data(), data.size()); }
+
+Xxh3Digest128 xxh3_128(std::span<const std::span<const std::byte>> parts) {
+  struct Free {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+  const std::unique_ptr<XXH3_state_t, Free> state(XXH3_createState());
+  KVERN_CHECK(state != nullptr && XXH3_128bits_reset(state.get()) == XXH_OK);
+  for (const auto& part : parts) {
+    KVERN_CHECK(XXH3_128bits_update(state.get(), part.data(), part.size()) == XXH_OK);
+  }
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state.get()));
+  Xxh3Digest128 digest;
+  std::memcpy(digest.data(), canonical.digest, digest.size());
+  return digest;
+}
 
 std::string to_hex(std::span<const std::byte> data) {
   constexpr std::string_view kDigits = "0123456789abcdef";

@@ -33,6 +33,11 @@ Sha256Digest sha256(std::span<const std::byte> data);
 /// XXH3, 64 bits, seed 0 (xxhash.com). Not collision-proof against an adversary.
 uint64_t xxh3_64(std::span<const std::byte> data);
 
+using Xxh3Digest128 = std::array<std::byte, 16>;
+
+/// XXH3, 128 bits, seed 0, of all parts as if they were one; in the canonical (big-endian) form.
+Xxh3Digest128 xxh3_128(std::span<const std::span<const std::byte>> parts);
+
 /// Lower-case hexadecimal.
 std::string to_hex(std::span<const std::byte> data);
 

@@ -59,5 +59,19 @@ TEST(ModelFingerprint, is_equal_when_its_digest_is) {
   EXPECT_EQ(a.to_string(), sha256_hex("a"));
 }
 
+TEST(Xxh3, gives_the_published_digest_of_nothing_in_128_bits) {
+  // What `xxhsum -H2` prints for an empty file.
+  EXPECT_EQ(to_hex(xxh3_128({})), "99aa06d3014798d86001c324468d497f");
+}
+
+TEST(Xxh3, of_128_bits_does_not_depend_on_how_the_data_is_cut) {
+  const std::string text(1000, 'a');
+  const std::span<const std::byte> whole[] = {bytes_of(text)};
+  for (const size_t cut : {0, 1, 63, 64, 240, 999, 1000}) {
+    const std::span<const std::byte> parts[] = {bytes_of(text).first(cut), bytes_of(text).subspan(cut)};
+    EXPECT_EQ(xxh3_128(parts), xxh3_128(whole)) << cut;
+  }
+}
+
 }  // namespace
 }  // namespace kvern
