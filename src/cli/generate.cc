@@ -10,7 +10,7 @@
 #include "cli/model_options.h"
 #include "cli/output.h"
 #include "engine/chat/chat_prompt.h"
-#include "engine/request/session.h"
+#include "engine/loop/session.h"
 
 namespace kvern::cli {
 namespace {

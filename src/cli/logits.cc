@@ -33,7 +33,7 @@ Status write_logits(Environment& environment, const std::string& path, engine::E
       return fail(ErrorCode::kCancelled, "interrupted before it was complete", path);
     const size_t count = std::min(static_cast<size_t>(engine.options().chunk_tokens), ids.size() - done);
     const engine::Engine::RowTokens work{
-        .row = row, .tokens = std::span(ids).subspan(done, count), .want_all_logits = true};
+        .row = row, .tokens = std::span(ids).subspan(done, count), .logits = engine::Engine::Logits::kAll};
     KVERN_TRY(const std::span<float> logits, engine.forward({&work, 1}));
     KVERN_TRY_STATUS(file->write_at(offset, std::as_bytes(logits)));
     offset += logits.size_bytes();

@@ -39,7 +39,7 @@ Result<Score> score_window(const Environment& environment, engine::Engine& engin
     if (environment.interrupted) return fail(ErrorCode::kCancelled, "interrupted");
     const size_t count = std::min(chunk, window.size() - 1 - done);
     const engine::Engine::RowTokens work{
-        .row = row, .tokens = window.subspan(done, count), .want_all_logits = true};
+        .row = row, .tokens = window.subspan(done, count), .logits = engine::Engine::Logits::kAll};
     KVERN_TRY(const std::span<float> logits, engine.forward({&work, 1}));
     for (size_t i = 0; i < count; ++i) {
       const std::span<const float> position = logits.subspan(i * vocabulary, vocabulary);

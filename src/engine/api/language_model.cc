@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "engine/chat/chat_prompt.h"
-#include "engine/request/session.h"
+#include "engine/loop/session.h"
 
 namespace kvern {
 

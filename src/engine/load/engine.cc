@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/load/machine_memory.h"
 #include "engine/load/text_parts.h"
 
 namespace kvern::engine {
@@ -34,6 +35,12 @@ EngineOptions resolve(const EngineOptions& asked, const model::ModelConfig& conf
   if (options.threads == 0) options.threads = default_threads();
   if (options.context_tokens == 0) options.context_tokens = config.context;
   return options;
+}
+
+size_t weight_bytes(const model::TensorSource& source) {
+  size_t sum = 0;
+  for (const model::StoredTensor& tensor : source.list()) sum += tensor.bytes.size();
+  return sum;
 }
 
 Result<std::unique_ptr<compute::Context>> start_compute(compute::CpuTarget target, int threads) {
@@ -66,7 +73,10 @@ Result<std::unique_ptr<Engine>> Engine::open(Files& files, const EngineOptions& 
   std::ranges::sort(engine->end_tokens_);
   KVERN_TRY(engine->compute_, start_compute(target, engine->options_.threads));
   const state::KvSpec spec = engine->model_->kv_spec();
-  KVERN_TRY(const state::KvOptions kv, make_kv_options(files, options.kv, spec.layers.size()));
+  KVERN_TRY(state::KvOptions kv, make_kv_options(files, options.kv, spec.layers.size()));
+  kv.budget_bytes = options.kv_budget_bytes.value_or(
+      default_kv_budget(available_memory(files), weight_bytes(*engine->model_->opened().source)));
+  engine->options_.kv_budget_bytes = kv.budget_bytes;
   KVERN_TRY(engine->kv_, state::KvCache::create(spec, kv));
   return engine;
 }
@@ -82,9 +92,11 @@ Status Engine::check_tokens(std::span<const int32_t> tokens) const {
   return Ok{};
 }
 
-Status Engine::run_step(std::span<const RowTokens> rows, std::span<const int64_t> wanted) {
+Result<std::span<float>> Engine::forward(std::span<const RowTokens> rows) {
   std::vector<state::RowAppend> appends;
+  appends.reserve(rows.size());
   step_tokens_.clear();
+  logit_tokens_.clear();
   for (const RowTokens& row : rows) {
     KVERN_TRY_STATUS(check_tokens(row.tokens));
     KVERN_TRY(const int64_t length, kv_->length(row.row));
@@ -96,32 +108,21 @@ Status Engine::run_step(std::span<const RowTokens> rows, std::span<const int64_t
           "row");
     }
     appends.push_back({.row = row.row, .tokens = count});
+    const auto offset = static_cast<int64_t>(step_tokens_.size());
     step_tokens_.insert(step_tokens_.end(), row.tokens.begin(), row.tokens.end());
+    const int64_t wanted = row.logits == Logits::kNone ? 0 : row.logits == Logits::kAll ? count : 1;
+    for (int64_t i = std::max<int64_t>(0, count - wanted); i < count; ++i)
+      logit_tokens_.push_back(offset + i);
   }
   // A weight file that shrank would be read as zeros up to a page's end, and fault behind it.
   KVERN_TRY_STATUS(model_->opened().source->check_unchanged());
   KVERN_TRY(state::Step step, kv_->begin(appends));
-  logits_.resize(wanted.size() * static_cast<size_t>(model_->config().vocab));
-  model_->graph().forward(*compute_, *kv_, {.step = step, .tokens = step_tokens_, .logit_tokens = wanted},
-                          logits_.data());
+  const size_t size = logit_tokens_.size() * static_cast<size_t>(model_->config().vocab);
+  if (logits_.size() < size) logits_.resize(size);  // never smaller: what a resize adds is cleared
+  model_->graph().forward(
+      *compute_, *kv_, {.step = step, .tokens = step_tokens_, .logit_tokens = logit_tokens_}, logits_.data());
   kv_->commit(std::move(step));
-  return Ok{};
+  return std::span(logits_).first(size);
 }
-
-Result<std::span<float>> Engine::forward(std::span<const RowTokens> rows) {
-  std::vector<int64_t> wanted;
-  int64_t offset = 0;
-  for (const RowTokens& row : rows) {
-    const auto count = static_cast<int64_t>(row.tokens.size());
-    // A row without tokens has no logits.
-    const int64_t first = row.want_all_logits ? 0 : std::max<int64_t>(0, count - 1);
-    for (int64_t i = first; i < count; ++i) wanted.push_back(offset + i);
-    offset += count;
-  }
-  KVERN_TRY_STATUS(run_step(rows, wanted));
-  return std::span(logits_);
-}
-
-Status Engine::prefill(std::span<const RowTokens> rows) { return run_step(rows, {}); }
 
 }  // namespace kvern::engine

@@ -25,6 +25,9 @@ struct EngineOptions {
   int64_t context_tokens = 0;       ///< longest row; 0: what the model was made for
   int64_t chunk_tokens = 512;       ///< most prompt tokens in one step; never changes a result
   KvSettings kv;                    ///< how keys and values are kept
+  /// Most bytes that keys and values take, running rows and kept prefixes together; 0: no limit. Nothing:
+  /// what default_kv_budget() gives for this machine.
+  std::optional<size_t> kv_budget_bytes;
 };
 
 /// Cores that this process may use.
@@ -49,24 +52,26 @@ class Engine {
   int64_t context_tokens() const { return options_.context_tokens; }
   compute::Context& compute() { return *compute_; }
   state::KvCache& kv() { return *kv_; }
+  const state::KvCache& kv() const { return *kv_; }
 
-  /// The tokens of one row in a step, and which of the step's logits are wanted.
+  /// Which of a row's tokens in a step get logits. What nobody reads is not computed.
+  enum class Logits : uint8_t { kNone, kLast, kAll };
+  /// The tokens of one row in a step.
   struct RowTokens {
     state::RowId row;
     std::span<const int32_t> tokens;
-    bool want_all_logits = false;  ///< else those of the last token
+    Logits logits = Logits::kLast;
   };
   /// One ragged step: appends the tokens to their rows and computes the wanted logits [wanted, vocab], in the
-  /// order of the rows. On an error every row is as it was.
+  /// order of the rows; they are valid, and may be changed, until the next step. On an error every row is as
+  /// it was: kExhausted (retryable) when there is no storage for the tokens, kInvalidArgument for tokens
+  /// outside of the vocabulary or beyond the context, what a weight file that was changed meanwhile reports.
   Result<std::span<float>> forward(std::span<const RowTokens> rows);
   /// kInvalidArgument for a token outside of the vocabulary.
   Status check_tokens(std::span<const int32_t> tokens) const;
-  /// As forward, for prompt chunks whose logits nobody reads.
-  Status prefill(std::span<const RowTokens> rows);
 
  private:
   Engine() = default;
-  Status run_step(std::span<const RowTokens> rows, std::span<const int64_t> wanted);
 
   EngineOptions options_;
   std::unique_ptr<model::Model> model_;
@@ -75,8 +80,10 @@ class Engine {
   std::unique_ptr<compute::Context> compute_;
   std::unique_ptr<state::KvCache> kv_;
   std::optional<std::string> chat_template_;
+  // Of the last forward().
   std::vector<int32_t> step_tokens_;
-  std::vector<float> logits_;  // of the last forward()
+  std::vector<int64_t> logit_tokens_;
+  std::vector<float> logits_;
 };
 
 }  // namespace kvern::engine

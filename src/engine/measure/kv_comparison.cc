@@ -74,7 +74,7 @@ Result<std::vector<float>> logits_of(Engine& engine, const std::vector<int32_t>&
   for (size_t done = 0; done < text.size();) {
     const size_t count = std::min<size_t>(kChunk, text.size() - done);
     const Engine::RowTokens work{
-        .row = row, .tokens = std::span(text).subspan(done, count), .want_all_logits = true};
+        .row = row, .tokens = std::span(text).subspan(done, count), .logits = Engine::Logits::kAll};
     KVERN_TRY(const std::span<float> logits, engine.forward({&work, 1}));
     all.insert(all.end(), logits.begin(), logits.end());
     done += count;

@@ -65,13 +65,10 @@ Result<Measurement> measure_prefill(Engine& engine, const MeasureTest& test, con
       const int64_t count = std::min(engine.options().chunk_tokens, test.size - done);
       const Engine::RowTokens work{
           .row = rows.ids()[0],
-          .tokens = std::span(tokens).subspan(static_cast<size_t>(done), static_cast<size_t>(count))};
+          .tokens = std::span(tokens).subspan(static_cast<size_t>(done), static_cast<size_t>(count)),
+          .logits = done + count < test.size ? Engine::Logits::kNone : Engine::Logits::kLast};
       done += count;
-      if (done < test.size) {
-        KVERN_TRY_STATUS(engine.prefill({&work, 1}));
-      } else {
-        KVERN_TRY([[maybe_unused]] const auto logits, engine.forward({&work, 1}));
-      }
+      KVERN_TRY([[maybe_unused]] const auto logits, engine.forward({&work, 1}));
     }
     if (repetition >= 0) result.seconds.push_back(seconds_since(start));
   }

@@ -27,7 +27,7 @@ struct ServiceRequest {
   /// choice 0 is what the request with one choice gives.
   int32_t choices = 1;
   /// Of `choices`, only this many, those of the highest mean log-probability, are given out (when all have
-  /// ended; nothing is streamed then). 0 = all.
+  /// ended; nothing is streamed then), the best as choice 0. 0 = all, in their own order.
   int32_t best = 0;
   /// Restricts every choice to texts of this grammar. Shared, immutable. Null = free.
   std::shared_ptr<const text::Grammar> grammar;
@@ -68,7 +68,8 @@ struct ChoiceEnd {
   std::vector<uint64_t> logit_hashes;      ///< with hash_logits
 };
 
-/// The end of a request that ran. prompt_tokens = cached + computed, also with several choices.
+/// The end of a request that ran. prompt_tokens = cached + computed, also with several choices; it is the
+/// length of the prompt unless the request was cancelled before that.
 struct RequestEnd {
   int64_t prompt_tokens = 0;
   int64_t cached_tokens = 0;
@@ -113,7 +114,8 @@ struct ServiceStats {
   uint64_t prefix_queries = 0;  ///< tokens of prompts looked up
   uint64_t prefix_evictions = 0;
   double step_seconds = 0;      ///< in forward passes
-  double schedule_seconds = 0;  ///< in planning and bookkeeping of steps
+  double sample_seconds = 0;    ///< in sampling, grammars included
+  double schedule_seconds = 0;  ///< in all the rest of steps: planning, bookkeeping, delivery
   // now
   int64_t running = 0;  ///< rows in the batch
   int64_t waiting = 0;  ///< requests that wait for their first step

@@ -1,5 +1,8 @@
 #include "engine/request/request.h"
 
+#include "engine/request/generation_service.h"
+#include "engine/sample/philox.h"
+
 namespace kvern::engine {
 
 std::string_view to_string(FinishReason reason) {
@@ -12,6 +15,10 @@ std::string_view to_string(FinishReason reason) {
       return "cancelled";
   }
   return "unknown";
+}
+
+uint64_t choice_seed(uint64_t seed, int32_t choice) {
+  return child_seed(seed, static_cast<uint32_t>(choice));
 }
 
 }  // namespace kvern::engine

@@ -23,6 +23,8 @@ class TextStream {
   /// What was held back; nothing after a stop string.
   std::string finish();
   bool stopped() const { return matcher_.matched().has_value(); }
+  /// Which of the stop strings ended it.
+  std::optional<size_t> matched() const { return matcher_.matched(); }
 
  private:
   std::optional<text::StreamDecoder> decoder_;

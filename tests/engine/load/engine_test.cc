@@ -115,17 +115,20 @@ class EngineForward : public testing::Test {
 TEST_F(EngineForward, gives_the_logits_that_were_asked_for) {
   const std::vector<int32_t> a = {1, 2, 3}, b = {4, 5};
   const state::RowId other = engine_->kv().add_row();
-  const std::vector<Engine::RowTokens> rows = {{.row = row_, .tokens = a, .want_all_logits = true},
+  const state::RowId third = engine_->kv().add_row();
+  const std::vector<Engine::RowTokens> rows = {{.row = row_, .tokens = a, .logits = Engine::Logits::kAll},
+                                               {.row = third, .tokens = a, .logits = Engine::Logits::kNone},
                                                {.row = other, .tokens = b}};
   ASSERT_OK_AND_ASSIGN(const std::span<float> logits, engine_->forward(rows));
   EXPECT_EQ(logits.size(), 4U * 4096);
+  EXPECT_EQ(engine_->kv().length(third).value(), 3);
 }
 
 TEST_F(EngineForward, a_row_without_tokens_has_no_logits) {
   const std::vector<int32_t> some = {1, 2};
   const state::RowId other = engine_->kv().add_row();
-  for (const bool all : {false, true}) {
-    const std::vector<Engine::RowTokens> rows = {{.row = row_, .tokens = {}, .want_all_logits = all},
+  for (const Engine::Logits which : {Engine::Logits::kNone, Engine::Logits::kLast, Engine::Logits::kAll}) {
+    const std::vector<Engine::RowTokens> rows = {{.row = row_, .tokens = {}, .logits = which},
                                                  {.row = other, .tokens = some}};
     ASSERT_OK_AND_ASSIGN(const std::span<float> logits, engine_->forward(rows));
     EXPECT_EQ(logits.size(), 4096U);
@@ -142,7 +145,7 @@ TEST_F(EngineForward, an_error_leaves_every_row_as_it_was) {
   EXPECT_ERROR(engine_->forward({&work, 1}), kInvalidArgument, "10 tokens do not fit the context of 8");
   const std::vector<int32_t> outside = {1, 4096};
   const Engine::RowTokens bad{.row = row_, .tokens = outside};
-  EXPECT_ERROR(engine_->prefill({&bad, 1}), kInvalidArgument, "token 4096");
+  EXPECT_ERROR(engine_->forward({&bad, 1}), kInvalidArgument, "token 4096");
   EXPECT_EQ(engine_->kv().length(row_).value(), 5);
   const Engine::RowTokens nobody{.row = state::RowId{999}, .tokens = some};
   EXPECT_ERROR(engine_->forward({&nobody, 1}), kNotFound, "");

@@ -1,4 +1,4 @@
-#include "engine/request/session.h"
+#include "engine/loop/session.h"
 
 #include <algorithm>
 #include <cmath>

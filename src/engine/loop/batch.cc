@@ -1,0 +1,139 @@
+#include "engine/loop/batch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/loop/delivery.h"
+
+namespace kvern::engine {
+namespace {
+
+double seconds_between(TimePoint begin, TimePoint end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+LoopOptions resolve(const Engine& engine, LoopOptions options) {
+  options.max_rows = std::max<int64_t>(1, options.max_rows);
+  options.max_queue = std::max<int64_t>(1, options.max_queue);
+  if (options.chunk_tokens == 0) options.chunk_tokens = engine.options().chunk_tokens;
+  return options;
+}
+
+}  // namespace
+
+Batch::Batch(Engine& engine, const Clock& clock, const LoopOptions& options)
+    : engine_(engine),
+      clock_(clock),
+      options_(resolve(engine, options)),
+      checks_(engine, options_),
+      storage_(engine, options_) {}
+
+Batch::~Batch() {
+  cancel_all();
+  end_cancelled();
+}
+
+Result<Ticket> Batch::submit(ServiceRequest request, std::shared_ptr<GenerationSink> sink) {
+  KVERN_TRY_STATUS(checks_.check(request));
+  if (waiting() >= options_.max_queue) return std::unexpected(queue_full(options_.max_queue));
+  const auto ticket = static_cast<Ticket>(next_ticket_++);
+  enqueue(ticket, std::move(request), std::move(sink));
+  return ticket;
+}
+
+void Batch::enqueue(Ticket ticket, ServiceRequest spec, std::shared_ptr<GenerationSink> sink) {
+  const auto id = static_cast<uint64_t>(ticket);
+  auto request = std::make_unique<Request>();
+  request->ticket = ticket;
+  request->spec = std::move(spec);
+  request->sink = std::move(sink);
+  request->submitted = clock_.now();
+  if (const auto deadline = request->spec.deadline; deadline) {
+    next_deadline_ = std::min(next_deadline_.value_or(*deadline), *deadline);
+  }
+  queue_.push(request->spec.client, id);
+  requests_.emplace(id, std::move(request));
+}
+
+void Batch::cancel(Ticket ticket) { cancelled_.push_back(ticket); }
+
+void Batch::cancel_all() {
+  for (const auto& [id, request] : requests_) cancelled_.push_back(request->ticket);
+}
+
+void Batch::fail_all(const Error& error) {
+  for (const auto& [id, request] : requests_) {
+    if (!std::exchange(request->done, true)) deliver_error(*request, error);
+  }
+}
+
+void Batch::end_cancelled() {
+  // A receiver may cancel others meanwhile.
+  for (size_t i = 0; i < cancelled_.size(); ++i) {
+    const auto found = requests_.find(static_cast<uint64_t>(cancelled_[i]));
+    if (found != requests_.end() && !found->second->done) cancel_request(*found->second);
+  }
+  cancelled_.clear();
+  sweep();
+}
+
+void Batch::end_late(TimePoint now) {
+  if (!next_deadline_ || now < *next_deadline_) return;
+  next_deadline_.reset();
+  // By ticket: a receiver may submit meanwhile, which leaves iterators of a map as they are.
+  for (const auto& [id, request] : requests_) {
+    const auto deadline = request->spec.deadline;
+    if (!deadline || request->done) continue;
+    if (now < *deadline) {
+      next_deadline_ = std::min(next_deadline_.value_or(*deadline), *deadline);
+      continue;
+    }
+    Error error{.code = ErrorCode::kExhausted,
+                .message = fmt::format("the deadline passed after {} of {} prompt tokens and {} new ones",
+                                       request->cached_tokens + request->computed_tokens,
+                                       request->prompt_tokens(), request->generated_tokens),
+                .where = "deadline",
+                .retryable = true};
+    fail_request(*request, std::move(error), AfterRow::kKeep);
+  }
+  sweep();
+}
+
+// Forgets what has ended.
+void Batch::sweep() {
+  const auto over = [](const Row* row) { return !row->open || row->request->done; };
+  std::erase_if(running_, over);
+  std::erase_if(outside_, over);
+  std::erase_if(followers_, [](const Follower& follower) { return follower.request->done; });
+  std::erase_if(requests_, [](const auto& entry) { return entry.second->done; });
+}
+
+void Batch::step() {
+  const TimePoint begin = clock_.now();
+  outside_seconds_ = 0;
+  end_cancelled();
+  end_late(begin);
+  if (requests_.empty()) return;
+  if (options_.hooks.before_step) options_.hooks.before_step();
+  bring_in();
+  start_followers();
+  admit(begin);
+  plan_work();
+  if (const auto logits = compute(); logits) {
+    ++stats_.steps;
+    advance(*logits);
+    const TimePoint sampling = clock_.now();
+    sample_rows(engine_.compute(), tasks_);
+    const double sampled = seconds_between(sampling, clock_.now());
+    stats_.sample_seconds += sampled;
+    outside_seconds_ += sampled;
+    for (SampleTask& task : tasks_) deliver(task);
+    for (Request* request : splitting_) settle_split(*request);
+  }
+  sweep();
+  stats_.schedule_seconds += seconds_between(begin, clock_.now()) - outside_seconds_;
+}
+
+}  // namespace kvern::engine

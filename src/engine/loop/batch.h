@@ -1,0 +1,157 @@
+// The one lane: plan, one ragged forward pass, sample each row, deliver, retire. One request or a hundred.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/load/engine.h"
+#include "engine/loop/loop_options.h"
+#include "engine/loop/request_check.h"
+#include "engine/loop/row.h"
+#include "engine/loop/row_storage.h"
+#include "engine/loop/sampling.h"
+#include "engine/request/generation_service.h"
+#include "engine/schedule/fair_queue.h"
+
+namespace kvern::engine {
+
+/// The requests of one engine, advanced step by step. One thread, the engine's; EngineLoop gives it one of
+/// its own. Receivers are called inside step(), and may call submit() and cancel() there.
+///
+/// A step: requests that are cancelled or late end; rows that were moved out come back, oldest first; then
+/// waiting requests are admitted in the order of the FairQueue, as far as rows and bytes allow; the plan is
+/// computed in one pass; each row that has logits samples its token and delivers it; rows that have ended
+/// give back their storage. When there is no storage for the pass, kept prefixes go first, then the newest
+/// row moves out, then chunks get shorter; a row fails for want of memory only when it is alone and gets no
+/// further.
+class Batch {
+ public:
+  /// The engine and the clock outlive it.
+  Batch(Engine& engine, const Clock& clock, const LoopOptions& options);
+  /// Cancels what is open.
+  ~Batch();
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+  /// As GenerationService::submit.
+  Result<Ticket> submit(ServiceRequest request, std::shared_ptr<GenerationSink> sink);
+  /// submit() of a request that has passed checks() and gets its ticket from the caller: never one twice.
+  void enqueue(Ticket ticket, ServiceRequest request, std::shared_ptr<GenerationSink> sink);
+  /// The request ends at the beginning of the next step. Ignored for one that is not open.
+  void cancel(Ticket ticket);
+  void cancel_all();
+  /// Ends all requests with this error, now, and touches nothing but their receivers: for a loop that is at
+  /// fault.
+  void fail_all(const Error& error);
+
+  /// Does one step's work; nothing when idle.
+  void step();
+  /// No request is open.
+  bool idle() const { return requests_.empty(); }
+
+  const RequestCheck& checks() const { return checks_; }
+  /// Requests that wait for their first step.
+  int64_t waiting() const { return static_cast<int64_t>(queue_.size() + followers_.size()); }
+  ServiceStats stats() const;
+  /// Running rows, then those outside, then what waits.
+  std::vector<RowInfo> rows() const;
+
+ private:
+  /// A row of the step that is being made.
+  struct Work {
+    Row* row = nullptr;
+    int64_t tokens = 0;
+  };
+  /// A request that waits because a running row is computing the beginning of its prompt.
+  struct Follower {
+    Request* request = nullptr;
+    Ticket leader{};
+    int64_t common = 0;  ///< tokens that it waits for
+  };
+  /// What has been tried for a step that found no storage.
+  enum class Relief : uint8_t { kRetry, kNothingLeft };
+
+  // batch.cc
+  void end_cancelled();
+  void end_late(TimePoint now);
+  void sweep();
+
+  // batch_admit.cc
+  void bring_in();
+  void admit(TimePoint now);
+  bool start(Request& request);
+  Status prepare(Request& request);
+  void start_followers();
+  std::optional<Follower> leader_of(Request& request) const;
+  bool still_leads(const Follower& follower) const;
+  bool make_room(const Row& row, size_t bytes);
+  int64_t places() const;
+  void join(Row& row);
+  void insert_outside(Row& row);
+
+  // batch_compute.cc
+  void plan_work();
+  std::optional<std::span<float>> compute();
+  Result<std::span<float>> forward();
+  Relief relieve();
+  Engine::Logits logits_of(const Work& work) const;
+  bool move_out_newest(MoveRule rule);
+  bool shorten_work();
+  void move_out(Row& row);
+  void fail_work(const Error& error);
+
+  // batch_deliver.cc
+  void advance(std::span<float> logits);
+  Status advance_prompt(Row& row, int64_t computed, std::span<float> logits);
+  Status read_prompt_logprobs(Row& row, int64_t computed, std::span<const float> logits);
+  Status split(Row& row, std::span<float> logits);
+  void add_task(Row& row, std::span<float> logits);
+  void deliver(SampleTask& task);
+  void accept_token(Row& row, SampledToken& sampled);
+  void settle_split(Request& request);
+  std::optional<FinishReason> finish_reason(const Row& row, bool is_end) const;
+
+  // batch_retire.cc
+  void end_row(Row& row, FinishReason reason);
+  void end_request(Request& request);
+  void cancel_request(Request& request);
+  void fail_request(Request& request, Error error, AfterRow after = AfterRow::kRemove);
+  void release(Row& row, AfterRow after);
+  void close(Request& request, AfterRow after);
+
+  Engine& engine_;
+  const Clock& clock_;
+  LoopOptions options_;
+  RequestCheck checks_;
+  RowStorage storage_;
+  FairQueue queue_;
+
+  std::map<uint64_t, std::unique_ptr<Request>> requests_;  // open ones, by ticket
+  std::vector<Follower> followers_;
+  std::vector<Row*> running_;  // with their state in the cache; oldest first
+  std::vector<Row*> outside_;  // moved out; oldest first
+  std::vector<Ticket> cancelled_;
+  uint64_t next_ticket_ = 1;
+  uint64_t next_order_ = 1;
+  uint64_t releases_ = 0;                     // grows when storage may have become free
+  std::pair<uint64_t, uint64_t> blocked_{};   // the ticket that found no room, and releases_ at that time
+  std::optional<TimePoint> next_deadline_{};  // none of an open request is earlier
+
+  // Of the step that is being made.
+  std::vector<Work> work_;
+  bool compacted_ = false;
+  std::vector<SampleTask> tasks_;
+  std::vector<Request*> splitting_;
+  double outside_seconds_ = 0;  // of the step, in passes and sampling
+
+  ServiceStats stats_;  // counters alone
+};
+
+}  // namespace kvern::engine

@@ -1,0 +1,178 @@
+// What becomes of the logits of a step.
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "engine/loop/batch.h"
+#include "engine/loop/delivery.h"
+
+namespace kvern::engine {
+
+void Batch::advance(std::span<float> logits) {
+  tasks_.clear();
+  splitting_.clear();
+  const auto vocabulary = static_cast<size_t>(engine_.model().config().vocab);
+  for (const Work& work : work_) {
+    Row& row = *work.row;
+    const Engine::Logits wanted = logits_of(work);
+    const auto count = static_cast<size_t>(wanted == Engine::Logits::kNone  ? 0
+                                           : wanted == Engine::Logits::kAll ? work.tokens
+                                                                            : 1);
+    const std::span<float> mine = logits.first(count * vocabulary);
+    logits = logits.subspan(count * vocabulary);
+    const bool prompt = in_prefill(row);
+    row.held += work.tokens;
+    row.advanced_tokens += work.tokens;
+    if (row.request->done) continue;  // a receiver failed at another choice of it
+    storage_.has_grown(row);
+    if (!prompt) {
+      add_task(row, mine);
+    } else if (Status status = advance_prompt(row, work.tokens, mine); !status) {
+      fail_request(*row.request, std::move(status).error());
+    }
+  }
+}
+
+Status Batch::advance_prompt(Row& row, int64_t computed, std::span<float> logits) {
+  Request& request = *row.request;
+  row.turn.advance(computed);
+  request.computed_tokens += computed;
+  stats_.computed_tokens += static_cast<uint64_t>(computed);
+  stats_.prompt_tokens += static_cast<uint64_t>(computed);
+  if (request.spec.prompt_logprobs) KVERN_TRY_STATUS(read_prompt_logprobs(row, computed, logits));
+  KVERN_TRY_STATUS(deliver_prompt(request));
+  if (in_prefill(row)) return Ok{};
+  const auto vocabulary = static_cast<size_t>(engine_.model().config().vocab);
+  return split(row, logits.last(std::min(vocabulary, logits.size())));
+}
+
+Status Batch::read_prompt_logprobs(Row& row, int64_t computed, std::span<const float> logits) {
+  Request& request = *row.request;
+  const auto vocabulary = static_cast<size_t>(engine_.model().config().vocab);
+  // The logits of each token say how likely the one after it was; the last one has none after it.
+  const auto first = static_cast<size_t>(row.held - computed) + 1;
+  const auto count = std::min(static_cast<size_t>(computed), request.spec.generate.prompt.size() - first);
+  const auto targets = std::span<const TokenId>(request.spec.generate.prompt).subspan(first, count);
+  KVERN_TRY(std::vector<TokenLogprobs> read,
+            prompt_logprobs(engine_.compute(), logits.first(count * vocabulary), targets,
+                            *request.spec.prompt_logprobs));
+  std::ranges::move(read, std::back_inserter(request.prompt_logprobs));
+  return Ok{};
+}
+
+// The prompt is computed: from here on each choice has a row, and all of them sample from the same logits.
+Status Batch::split(Row& row, std::span<float> logits) {
+  Request& request = *row.request;
+  request.split = request.settling = true;
+  splitting_.push_back(&request);
+  for (int32_t choice = 1; choice < request.spec.choices; ++choice) {
+    KVERN_TRY_STATUS(prepare(request));
+    Row& other = *request.rows.back();
+    other.choice = choice;
+    other.sampling.seed = choice_seed(row.sampling.seed, choice);
+  }
+  if (request.spec.generate.max_new_tokens == 0) return Ok{};  // they end when it is settled
+  for (const auto& each : request.rows) add_task(*each, logits);
+  return Ok{};
+}
+
+void Batch::add_task(Row& row, std::span<float> logits) {
+  SampleTask task{.row = &row,
+                  .logits = logits,
+                  .shared = row.request->settling && row.request->spec.choices > 1,
+                  .token = {},
+                  .hash = 0};
+  if (options_.hooks.before_sampling) {
+    try {
+      options_.hooks.before_sampling(row.request->ticket, row.choice, logits);
+    } catch (const std::exception& error) {
+      task.token = fail(ErrorCode::kInternal, error.what());
+    }
+  }
+  tasks_.push_back(std::move(task));
+}
+
+void Batch::deliver(SampleTask& task) {
+  Row& row = *task.row;
+  Request& request = *row.request;
+  if (!row.open || request.done) return;
+  if (!task.token) {
+    Error error = std::move(task.token).error();
+    if (error.where.empty()) error.where = engine_.options().model_path;
+    fail_request(request, std::move(error));
+    return;
+  }
+  if (!request.first_token) request.first_token = clock_.now();
+  if (request.spec.generate.hash_logits) row.hashes.push_back(task.hash);
+  accept_token(row, *task.token);
+}
+
+void Batch::accept_token(Row& row, SampledToken& sampled) {
+  Request& request = *row.request;
+  row.tokens.push_back(sampled.token);
+  ++request.generated_tokens;
+  ++stats_.generated_tokens;
+  queue_.charge(request.spec.client, {.generated_tokens = 1});
+  const bool is_end = !request.spec.generate.ignore_end_tokens &&
+                      std::ranges::binary_search(engine_.end_tokens(), sampled.token);
+  TokenEvent event{.choice = row.choice, .token = sampled.token, .text = {}, .logprobs = {}};
+  if (!is_end) event.text = row.text->push(sampled.token);
+  if (sampled.logprob) {
+    row.logprob_sum += double{*sampled.logprob};
+    event.logprobs =
+        TokenLogprobs{.token = sampled.token, .logprob = *sampled.logprob, .top = std::move(sampled.top)};
+  }
+  if (Status status = deliver_token(request, std::move(event)); !status) {
+    fail_request(request, std::move(status).error(), AfterRow::kKeep);
+    return;
+  }
+  if (const auto reason = finish_reason(row, is_end); reason) end_row(row, *reason);
+}
+
+std::optional<FinishReason> Batch::finish_reason(const Row& row, bool is_end) const {
+  if (is_end || row.text->stopped()) return FinishReason::kStop;
+  // A token can be computed only while the context has room for it; sampling it needs none.
+  const auto length = static_cast<int64_t>(row.tokens.size());
+  if (generated_tokens(row) >= row.request->spec.generate.max_new_tokens ||
+      length > engine_.context_tokens()) {
+    return FinishReason::kLength;
+  }
+  return std::nullopt;
+}
+
+// The choices that go on get rows of their own; those that ended with their first token never need one.
+void Batch::settle_split(Request& request) {
+  request.settling = false;
+  if (request.done) return;
+  if (request.spec.generate.max_new_tokens == 0) {
+    for (const auto& row : request.rows) {
+      if (!request.done) end_row(*row, FinishReason::kLength);
+    }
+    return;
+  }
+  std::vector<Row*> open;
+  for (const auto& row : request.rows) {
+    if (row->open) open.push_back(row.get());
+  }
+  Row& first = *request.rows.front();
+  Row& source = *open.front();
+  if (&source != &first) {
+    storage_.hand_over(first, source);
+    join(source);
+  }
+  const std::span<Row* const> others = std::span(open).subspan(1);
+  if (Status status = storage_.fork(source, others); !status) {
+    fail_request(request, std::move(status).error());
+    return;
+  }
+  for (Row* row : others) {
+    if (row->kv) {
+      join(*row);
+      continue;
+    }
+    ++stats_.moved_out;
+    insert_outside(*row);
+  }
+}
+
+}  // namespace kvern::engine

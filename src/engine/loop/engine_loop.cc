@@ -1,0 +1,158 @@
+#include "engine/loop/engine_loop.h"
+
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace kvern::engine {
+namespace {
+
+Error stopped_error() {
+  return {.code = ErrorCode::kCancelled,
+          .message = "the engine is being stopped",
+          .where = {},
+          .retryable = false};
+}
+
+Error faulty_error(const std::string& what) {
+  return {.code = ErrorCode::kInternal,
+          .message = "the engine's loop has failed: " + what,
+          .where = {},
+          .retryable = false};
+}
+
+}  // namespace
+
+EngineLoop::EngineLoop(Engine& engine, const Clock& clock, const LoopOptions& options)
+    : options_(options), checks_(engine, options), batch_(std::make_unique<Batch>(engine, clock, options)) {
+  stats_ = batch_->stats();
+  thread_ = std::thread([this] { run(); });
+}
+
+EngineLoop::~EngineLoop() {
+  stop(StopMode::kCancel);
+  thread_.join();
+}
+
+Result<Ticket> EngineLoop::submit(ServiceRequest request, std::shared_ptr<GenerationSink> sink) {
+  KVERN_TRY_STATUS(checks_.check(request));
+  const MutexLock lock(mutex_);
+  if (faulty_) return std::unexpected(faulty_error("no request can run any more"));
+  if (inbox_.stop || ended_) return std::unexpected(stopped_error());
+  const int64_t most = std::max<int64_t>(1, options_.max_queue);
+  if (waiting_ + static_cast<int64_t>(inbox_.submitted.size()) >= most)
+    return std::unexpected(queue_full(most));
+  const auto ticket = static_cast<Ticket>(next_ticket_++);
+  inbox_.submitted.push_back({ticket, std::move(request), std::move(sink)});
+  wake_.notify_one();
+  return ticket;
+}
+
+void EngineLoop::cancel(Ticket ticket) {
+  const MutexLock lock(mutex_);
+  inbox_.cancelled.push_back(ticket);
+  wake_.notify_one();
+}
+
+void EngineLoop::stop(StopMode mode) {
+  const MutexLock lock(mutex_);
+  if (inbox_.stop != StopMode::kCancel) inbox_.stop = mode;
+  wake_.notify_one();
+}
+
+bool EngineLoop::wait_stopped(std::optional<std::chrono::milliseconds> timeout) {
+  const MutexLock lock(mutex_);
+  if (!timeout) {
+    while (!ended_) ended_signal_.wait(mutex_);
+    return true;
+  }
+  const auto until = std::chrono::steady_clock::now() + *timeout;
+  while (!ended_) {
+    if (ended_signal_.wait_until(mutex_, until) == std::cv_status::timeout) break;
+  }
+  return ended_;
+}
+
+ServiceStats EngineLoop::stats() const {
+  const MutexLock lock(mutex_);
+  return stats_;
+}
+
+std::vector<RowInfo> EngineLoop::rows() const {
+  const MutexLock lock(mutex_);
+  return rows_;
+}
+
+// Waits until there is something to do. The stop order stays.
+EngineLoop::Inbox EngineLoop::receive() {
+  const MutexLock lock(mutex_);
+  while (idle_ && inbox_.submitted.empty() && inbox_.cancelled.empty() && !inbox_.stop) wake_.wait(mutex_);
+  Inbox inbox{.submitted = std::exchange(inbox_.submitted, {}),
+              .cancelled = std::exchange(inbox_.cancelled, {}),
+              .stop = inbox_.stop};
+  waiting_ += static_cast<int64_t>(inbox.submitted.size());
+  return inbox;
+}
+
+void EngineLoop::publish() {
+  const ServiceStats stats = batch_->stats();
+  std::vector<RowInfo> rows = batch_->rows();
+  const MutexLock lock(mutex_);
+  stats_ = stats;
+  rows_.swap(rows);
+  waiting_ = batch_->waiting();
+  idle_ = batch_->idle();
+}
+
+// False when the loop is over.
+bool EngineLoop::run_once() {
+  Inbox inbox = receive();
+  for (Mail& mail : inbox.submitted) {
+    batch_->enqueue(mail.ticket, std::move(mail.request), std::move(mail.sink));
+  }
+  for (const Ticket ticket : inbox.cancelled) batch_->cancel(ticket);
+  if (inbox.stop == StopMode::kCancel) batch_->cancel_all();
+  batch_->step();
+  publish();
+  return !(inbox.stop && batch_->idle());
+}
+
+void EngineLoop::run() {
+  std::string fault;
+  try {
+    while (run_once()) {
+    }
+    end(nullptr);
+    return;
+  } catch (const std::exception& error) {
+    fault = error.what();
+  } catch (...) {
+    fault = "an unknown exception";
+  }
+  const Error error = faulty_error(fault);
+  end(&error);
+}
+
+// Nothing is run any more; whoever still waits is told.
+void EngineLoop::end(const Error* fault) {
+  std::vector<Mail> unread;
+  {
+    const MutexLock lock(mutex_);
+    faulty_ = fault != nullptr;
+    stats_.healthy = !faulty_;
+    unread = std::exchange(inbox_.submitted, {});
+  }
+  if (fault != nullptr) batch_->fail_all(*fault);
+  const Error error = fault != nullptr ? *fault : stopped_error();
+  for (const Mail& mail : unread) {
+    try {
+      mail.sink->on_error(error);
+    } catch (...) {  // nobody's to hear
+    }
+  }
+  const MutexLock lock(mutex_);
+  ended_ = true;
+  ended_signal_.notify_all();
+}
+
+}  // namespace kvern::engine

@@ -1,0 +1,88 @@
+// The loop on a thread of its own: a Batch behind a mailbox.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "engine/load/engine.h"
+#include "engine/loop/batch.h"
+#include "engine/loop/loop_options.h"
+#include "engine/request/generation_service.h"
+
+namespace kvern::engine {
+
+enum class StopMode : uint8_t {
+  kDrain,   ///< what is open ends by itself, nothing new begins
+  kCancel,  ///< what is open is cancelled
+};
+
+/// Thread-safe. Owns the thread that drives the engine: nobody else may touch the engine's cache, compute
+/// context or forward() while this lives.
+///
+/// A fault of the loop itself (an exception out of a step, beside what rows and receivers throw) ends every
+/// open request with on_error and the thread with it; stats().healthy is false from then on, and submit()
+/// fails with kInternal.
+class EngineLoop final : public GenerationService {
+ public:
+  /// The engine and the clock outlive it. Throws std::system_error where the system gives no thread.
+  EngineLoop(Engine& engine, const Clock& clock, const LoopOptions& options);
+  /// stop(kCancel), then waits for the thread. Not from a receiver.
+  ~EngineLoop() override;
+
+  Result<Ticket> submit(ServiceRequest request, std::shared_ptr<GenerationSink> sink) override;
+  void cancel(Ticket ticket) override;
+  /// As of the end of the last step; exact when nothing is open.
+  ServiceStats stats() const override;
+  std::vector<RowInfo> rows() const override;
+
+  /// Asks the loop to end and returns; submit() fails with kCancelled from now on. kCancel may follow kDrain.
+  void stop(StopMode mode);
+  /// Whether the loop has ended, after waiting for that at most so long (nothing: as long as it takes). Not
+  /// from a receiver.
+  bool wait_stopped(std::optional<std::chrono::milliseconds> timeout = std::nullopt);
+
+ private:
+  struct Mail {
+    Ticket ticket{};
+    ServiceRequest request;
+    std::shared_ptr<GenerationSink> sink;
+  };
+  struct Inbox {
+    std::vector<Mail> submitted;
+    std::vector<Ticket> cancelled;
+    std::optional<StopMode> stop;
+  };
+
+  void run();
+  bool run_once();
+  Inbox receive();
+  void publish();
+  void end(const Error* fault);
+
+  const LoopOptions options_;
+  RequestCheck checks_;
+
+  mutable Mutex mutex_;
+  std::condition_variable_any wake_;  // of the loop's thread
+  std::condition_variable_any ended_signal_;
+  Inbox inbox_ KVERN_GUARDED_BY(mutex_);
+  uint64_t next_ticket_ KVERN_GUARDED_BY(mutex_) = 1;
+  int64_t waiting_ KVERN_GUARDED_BY(mutex_) = 0;  // in the batch, as of its last step
+  bool idle_ KVERN_GUARDED_BY(mutex_) = true;
+  bool ended_ KVERN_GUARDED_BY(mutex_) = false;
+  bool faulty_ KVERN_GUARDED_BY(mutex_) = false;
+  ServiceStats stats_ KVERN_GUARDED_BY(mutex_);
+  std::vector<RowInfo> rows_ KVERN_GUARDED_BY(mutex_);
+
+  std::unique_ptr<Batch> batch_;  // the thread's
+  std::thread thread_;
+};
+
+}  // namespace kvern::engine

@@ -1,0 +1,89 @@
+// What the loop knows of a request and of its rows. Plain data; the steps are in batch_*.cc.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/request/generation_service.h"
+#include "engine/request/text_stream.h"
+#include "engine/schedule/admission.h"
+#include "engine/schedule/plan.h"
+#include "state/sequence/kv_cache.h"
+
+namespace kvern::engine {
+
+using TimePoint = std::chrono::steady_clock::time_point;
+
+struct Request;
+
+/// One choice of a request. Its state is in the batch (`kv`), outside (`image`) or nowhere yet.
+struct Row {
+  Request* request = nullptr;  ///< owns this
+  int32_t choice = 0;
+  SamplingParams sampling;  ///< with a seed of its own
+  std::optional<state::RowId> kv;
+  /// Shared by the choices that wait outside since their prompt was computed.
+  std::shared_ptr<const state::RowImage> image;
+
+  std::vector<TokenId> tokens;  ///< the prompt, then what was sampled
+  int64_t held = 0;             ///< how many of them its state holds: all but the last once it decodes
+  PromptTurn turn;
+  int64_t advanced_tokens = kTokensBetweenMoves;  ///< MovableRow::advanced_tokens
+
+  std::optional<TextStream> text;  ///< always there
+  std::vector<uint64_t> hashes;
+  double logprob_sum = 0;
+  bool open = true;  ///< no ChoiceEnd yet
+
+  std::span<const TokenId> held_tokens() const { return std::span(tokens).first(static_cast<size_t>(held)); }
+  int64_t pending_tokens() const { return static_cast<int64_t>(tokens.size()) - held; }
+};
+
+/// What is given out of one choice when only the best are.
+struct HeldBack {
+  std::vector<TokenEvent> tokens;
+  ChoiceEnd end;
+  double logprob_sum = 0;
+};
+
+struct Request {
+  Ticket ticket{};
+  ServiceRequest spec;
+  std::shared_ptr<GenerationSink> sink;
+  uint64_t order = 0;  ///< of admission: the age of its rows
+  bool done = false;   ///< on_end or on_error was called
+  bool split = false;  ///< the prompt is computed, and the choices have rows of their own
+  /// In the step that splits it: the first row still holds the state of all of them.
+  bool settling = false;
+
+  TimePoint submitted;
+  TimePoint started;
+  std::optional<TimePoint> first_token;
+
+  int64_t cached_tokens = 0;
+  int64_t computed_tokens = 0;
+  int64_t generated_tokens = 0;
+  std::vector<TokenLogprobs> prompt_logprobs;
+
+  /// One row until the prompt is computed, then one for each choice.
+  std::vector<std::unique_ptr<Row>> rows;
+  std::vector<HeldBack> held_back;  ///< by choice, with `best`
+
+  int64_t prompt_tokens() const { return static_cast<int64_t>(spec.generate.prompt.size()); }
+  bool gives_best() const { return spec.best > 0; }
+};
+
+/// A row whose prompt is not computed yet.
+inline bool in_prefill(const Row& row) { return row.held < row.request->prompt_tokens(); }
+inline int64_t generated_tokens(const Row& row) {
+  return static_cast<int64_t>(row.tokens.size()) - row.request->prompt_tokens();
+}
+/// Places in the batch that a row takes: those of all choices until they have rows of their own.
+inline int64_t places_of(const Row& row) { return row.request->split ? 1 : row.request->spec.choices; }
+
+}  // namespace kvern::engine

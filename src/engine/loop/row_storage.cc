@@ -1,0 +1,196 @@
+#include "engine/loop/row_storage.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "base/check.h"
+
+namespace kvern::engine {
+namespace {
+
+// Bounds the logits of a chunk when all of them are wanted.
+constexpr size_t kMostLogitBytes = size_t{64} << 20;
+
+PrefixOptions prefix_options(const Engine& engine, PrefixOptions options) {
+  options.context_tokens = engine.context_tokens();
+  return options;
+}
+
+}  // namespace
+
+RowStorage::RowStorage(Engine& engine, const LoopOptions& options)
+    : engine_(engine),
+      kv_(engine.kv()),
+      prefixes_(engine.kv(), prefix_options(engine, options.prefix)),
+      keep_latest_only_(options.keep_latest_only) {}
+
+// Log-probabilities of the prompt need its logits, so all of it is computed.
+bool RowStorage::shares(const Row& row) const {
+  const ServiceRequest& spec = row.request->spec;
+  return spec.reuse_prefix && !spec.prompt_logprobs;
+}
+
+Status RowStorage::take(Row& row) {
+  KVERN_CHECK(!row.kv && !row.image);
+  if (!shares(row)) {
+    row.kv = kv_.add_row();
+    return Ok{};
+  }
+  KVERN_TRY(const PrefixCache::Hit hit, prefixes_.take(row.request->spec.cache_namespace, row.tokens));
+  row.kv = hit.row;
+  row.held = hit.tokens;
+  return Ok{};
+}
+
+void RowStorage::has_grown(Row& row) {
+  if (!row.request->spec.reuse_prefix) return;
+  const std::string& space = row.request->spec.cache_namespace;
+  prefixes_.running(space, *row.kv, row.held_tokens());
+  if (!row.request->split) prefixes_.snapshot(space, *row.kv, row.request->spec.generate.prompt);
+}
+
+void RowStorage::release(Row& row, AfterRow after) {
+  set_image(row, nullptr);
+  if (!row.kv) return;
+  const state::RowId id = *std::exchange(row.kv, std::nullopt);
+  if (after == AfterRow::kKeep && row.request->spec.reuse_prefix && row.held > 0) {
+    if (keep_latest_only_) prefixes_.clear();
+    const auto tokens = row.held_tokens();
+    prefixes_.put(row.request->spec.cache_namespace, {tokens.begin(), tokens.end()}, id);
+    return;
+  }
+  prefixes_.forget_running(id);
+  KVERN_CHECK(kv_.remove_row(id).has_value());
+}
+
+void RowStorage::hand_over(Row& from, Row& to) {
+  KVERN_CHECK(!to.kv && !to.image);
+  to.kv = std::exchange(from.kv, std::nullopt);
+  to.held = from.held;
+}
+
+Status RowStorage::fork(Row& from, std::span<Row* const> to) try {
+  Status status = Ok{};
+  for (Row* row : to) {
+    if (status) status = fork_one(from, *row);
+    if (row->kv && row->request->spec.reuse_prefix) {
+      prefixes_.running(row->request->spec.cache_namespace, *row->kv, row->held_tokens());
+    }
+  }
+  set_image(from, nullptr);
+  return status;
+} catch (const std::bad_alloc&) {
+  return fail(ErrorCode::kExhausted, "there is no memory for the choices of a prompt");
+}
+
+Status RowStorage::fork_one(Row& from, Row& to) {
+  KVERN_CHECK(from.kv && !to.kv && !to.image);
+  to.held = from.held;
+  auto forked = kv_.fork(*from.kv);
+  while (!forked && forked.error().code == ErrorCode::kExhausted && evict_prefix())
+    forked = kv_.fork(*from.kv);
+  if (forked) {
+    to.kv = *forked;
+    return Ok{};
+  }
+  if (forked.error().code != ErrorCode::kExhausted) return std::unexpected(std::move(forked).error());
+  if (!from.image) {
+    KVERN_TRY(state::RowImage image, kv_.extract(*from.kv));
+    set_image(from, std::make_shared<const state::RowImage>(std::move(image)));
+  }
+  set_image(to, from.image);
+  return Ok{};
+}
+
+Status RowStorage::move_out(Row& row) try {
+  KVERN_CHECK(row.kv && !row.image);
+  KVERN_TRY(state::RowImage image, kv_.extract(*row.kv));
+  set_image(row, std::make_shared<const state::RowImage>(std::move(image)));
+  prefixes_.forget_running(*row.kv);
+  KVERN_TRY_STATUS(kv_.remove_row(*row.kv));
+  row.kv.reset();
+  return Ok{};
+} catch (const std::bad_alloc&) {
+  return fail(ErrorCode::kExhausted, "there is no memory for a row outside of the cache");
+}
+
+Status RowStorage::bring_in(Row& row) try {
+  KVERN_CHECK(!row.kv && row.image);
+  KVERN_TRY(row.kv, kv_.adopt(*row.image));
+  set_image(row, nullptr);
+  if (row.request->spec.reuse_prefix) {
+    prefixes_.running(row.request->spec.cache_namespace, *row.kv, row.held_tokens());
+  }
+  return Ok{};
+} catch (const std::bad_alloc&) {
+  return fail(ErrorCode::kExhausted, "there is no memory to bring a row back");
+}
+
+Status RowStorage::compact(Row& row) {
+  KVERN_TRY_STATUS(move_out(row));
+  return bring_in(row);
+}
+
+void RowStorage::set_image(Row& row, std::shared_ptr<const state::RowImage> image) {
+  if (row.image && row.image.use_count() == 1) outside_bytes_ -= row.image->bytes();
+  if (image && image.use_count() == 1) outside_bytes_ += image->bytes();
+  row.image = std::move(image);
+}
+
+size_t RowStorage::growth_bytes(const Row& row, int64_t held) const {
+  const Request& request = *row.request;
+  const int64_t prompt = request.prompt_tokens();
+  const int64_t end = final_tokens({.prompt_tokens = prompt,
+                                    .max_new_tokens = request.spec.generate.max_new_tokens,
+                                    .context_tokens = engine_.context_tokens()});
+  const int64_t soon = std::min(end, std::max(prompt, held) + kHeadroomTokens);
+  const size_t at_end = kv_.projected_bytes(soon);
+  const size_t now = kv_.projected_bytes(held);
+  size_t growth = at_end > now ? at_end - now : 0;
+  if (const int64_t more = places_of(row) - 1; more > 0) {
+    // Pages are shared by forks until they are written; other layouts copy.
+    const bool pages = kv_.options().layout == state::LayoutKind::kPaged;
+    const size_t shared = pages ? kv_.projected_bytes(prompt - prompt % kv_.options().page) : 0;
+    growth += static_cast<size_t>(more) * (at_end > shared ? at_end - shared : 0);
+  }
+  return growth;
+}
+
+size_t RowStorage::growth_bytes(const Row& row) const { return growth_bytes(row, row.held); }
+
+size_t RowStorage::image_bytes(const Row& row) const {
+  return kv_.projected_bytes(row.held) + growth_bytes(row, row.held);
+}
+
+Room RowStorage::room_for_row(const Row& row, size_t bytes, std::span<Row* const> running) const {
+  MemoryView memory{.budget_bytes = kv_.options().budget_bytes};
+  if (memory.budget_bytes == 0) return Room::kFree;
+  memory.live_bytes = kv_.live_bytes();
+  for (const Row* other : running) memory.growth_bytes += growth_bytes(*other);
+  const Room room = engine::room_for(bytes, memory);
+  if (room == Room::kFree || prefixes_.stats().entries == 0) return room;
+  std::vector<state::RowId> ids;
+  for (const Row* other : running) ids.push_back(*other->kv);
+  if (row.kv) ids.push_back(*row.kv);
+  const auto in_use = kv_.live_bytes_of(ids);
+  KVERN_CHECK(in_use.has_value());
+  memory.kept_bytes = memory.live_bytes - *in_use;
+  return engine::room_for(bytes, memory);
+}
+
+int64_t RowStorage::chunk_limit(const Row& row) const {
+  const ServiceRequest& spec = row.request->spec;
+  int64_t limit = row.pending_tokens();
+  if (spec.prompt_logprobs) {
+    const size_t each = static_cast<size_t>(engine_.model().config().vocab) * sizeof(float);
+    limit = std::min(limit, std::max<int64_t>(1, static_cast<int64_t>(kMostLogitBytes / each)));
+  }
+  if (spec.reuse_prefix) {
+    limit =
+        std::min(limit, prefixes_.chunk_end(spec.cache_namespace, spec.generate.prompt, row.held) - row.held);
+  }
+  return limit;
+}
+
+}  // namespace kvern::engine

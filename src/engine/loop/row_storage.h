@@ -1,0 +1,73 @@
+// Where the rows of a batch have their keys and values: in the cache, outside of it, or kept as prefixes.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <unordered_map>
+
+#include "engine/load/engine.h"
+#include "engine/loop/loop_options.h"
+#include "engine/loop/row.h"
+#include "engine/schedule/admission.h"
+
+namespace kvern::engine {
+
+/// What becomes of a row's state when the row is over.
+enum class AfterRow : uint8_t { kKeep, kRemove };
+
+/// The loop's thread. Of a row it changes what says where its state is, and nothing else.
+class RowStorage {
+ public:
+  RowStorage(Engine& engine, const LoopOptions& options);
+
+  /// A row for the prompt, with what kept prefixes give of it.
+  Status take(Row& row);
+  /// To be called after each step in which the row got on.
+  void has_grown(Row& row);
+  /// Gives its state away, wherever it is.
+  void release(Row& row, AfterRow after);
+
+  /// Moves the state of a row to the other, which has none.
+  void hand_over(Row& from, Row& to);
+  /// Gives all of `to` the same state as `from`: in the cache, or outside when there is no room. On an error
+  /// some of them may have none.
+  Status fork(Row& from, std::span<Row* const> to);
+  /// Out of the cache, into memory beside it. kExhausted: not even there.
+  Status move_out(Row& row);
+  /// Back into the cache; kExhausted changes nothing.
+  Status bring_in(Row& row);
+  /// Out and in again, so that storage is given back that other rows have left in pieces.
+  Status compact(Row& row);
+
+  /// Removes a kept prefix; false when there is none.
+  bool evict_prefix() { return prefixes_.evict_one(); }
+
+  /// Whether there is room for the row to take `bytes` more, beside those that run.
+  Room room_for_row(const Row& row, size_t bytes, std::span<Row* const> running) const;
+  /// What a row is about to take: up to the end of its prompt, or of its next tokens.
+  size_t growth_bytes(const Row& row) const;
+  /// What a row takes that comes back.
+  size_t image_bytes(const Row& row) const;
+
+  /// How a prompt's next chunk has to end: at most so many tokens from here.
+  int64_t chunk_limit(const Row& row) const;
+
+  const PrefixCache& prefixes() const { return prefixes_; }
+  /// Images outside, what rows share counted once.
+  size_t outside_bytes() const { return outside_bytes_; }
+
+ private:
+  bool shares(const Row& row) const;
+  size_t growth_bytes(const Row& row, int64_t held) const;
+  Status fork_one(Row& from, Row& to);
+  void set_image(Row& row, std::shared_ptr<const state::RowImage> image);
+
+  Engine& engine_;
+  state::KvCache& kv_;
+  PrefixCache prefixes_;
+  bool keep_latest_only_;
+  size_t outside_bytes_ = 0;
+};
+
+}  // namespace kvern::engine
