@@ -61,6 +61,8 @@ class ReplyParser {
   size_t calls() const { return calls_; }
   /// Nothing that follows can change the result.
   bool complete() const { return state_ == State::kIgnore; }
+  /// What comes next is, or may still become, reasoning.
+  bool in_reasoning() const { return state_ == State::kReasoning; }
 
  private:
   enum class State : uint8_t {

@@ -16,11 +16,8 @@
 #include "engine/request/generation_service.h"
 #include "server/http/exchange.h"
 #include "server/protocol/executor.h"
+#include "server/protocol/grammar_source.h"
 #include "server/protocol/id_source.h"
-
-namespace kvern::text {
-class GrammarVocabulary;
-}
 
 namespace kvern::server {
 
@@ -53,13 +50,13 @@ struct ProtocolContext {
   IdSource& ids;
   /// How this model is talked to (engine::ChatFormat::create), or why it cannot chat.
   Result<std::shared_ptr<const engine::ChatFormat>> chat;
+  /// For structured output; null when there is none (the model has no tokenizer).
+  GrammarSource* grammars = nullptr;
   std::string model_name;            ///< as clients say it, and as answers do
   std::vector<std::string> aliases;  ///< further names that clients may say
   /// Another one whenever the same request might get another answer: of build and model.
   std::string system_fingerprint;
   int64_t created = 0;  ///< when the model was loaded, in seconds since 1970
-  /// For structured output; null when the model has no tokenizer.
-  std::shared_ptr<const text::GrammarVocabulary> grammar_vocabulary;
   ProtocolLimits limits;
   bool log_prompts = false;  ///< texts of users may be logged
 

@@ -1,0 +1,58 @@
+#include "server/protocol/openai/errors.h"
+
+#include <string>
+
+namespace kvern::server::openai {
+namespace {
+
+ApiError context_exceeded(ApiError api, std::string_view prompt_field) {
+  api.status = 400;
+  api.param = std::string(prompt_field);
+  api.code = "context_length_exceeded";
+  return api;
+}
+
+}  // namespace
+
+ApiError request_error(const Error& error, std::string_view prompt_field) {
+  ApiError api = to_api_error(error);
+  if (error.code == ErrorCode::kUnsupported) api.code = "unsupported_parameter";
+  if (error.code == ErrorCode::kInvalidArgument) api.code = "invalid_value";
+  if (error.code == ErrorCode::kNotFound) api.code = "model_not_found";
+  // Text that is no JSON has a place, but no field.
+  if (error.code == ErrorCode::kCorrupt) {
+    api.code = "invalid_json";
+    api.param.reset();
+  }
+  // What is too much of something stays too much.
+  if (error.code == ErrorCode::kExhausted) api.status = 400;
+  if (error.code == ErrorCode::kExhausted && error.where == "prompt")
+    return context_exceeded(api, prompt_field);
+  return api;
+}
+
+ApiError submit_error(const Error& error, std::string_view prompt_field) {
+  ApiError api = request_error(error, prompt_field);
+  if (error.code == ErrorCode::kExhausted && error.retryable) {
+    api.status = 429;
+    api.code = "queue_full";
+    api.param.reset();
+  } else if (error.where == "prompt") {
+    return context_exceeded(api, prompt_field);
+  } else if (error.where == "max_new_tokens") {
+    api.param = prompt_field == kChatPromptField ? "max_completion_tokens" : "max_tokens";
+  }
+  return api;
+}
+
+ApiError run_error(const Error& error) {
+  ApiError api = to_api_error(error);
+  // The request was right, or it would not have run.
+  if (api.status < 500) api.status = error.code == ErrorCode::kExhausted ? 503 : 500;
+  api.param.reset();
+  if (error.code == ErrorCode::kExhausted) api.code = "timeout_or_memory";
+  if (error.code == ErrorCode::kCancelled) api.code = "cancelled";
+  return api;
+}
+
+}  // namespace kvern::server::openai
