@@ -1,4 +1,4 @@
-foreach(test load/engine load/kv_settings load/text_parts request/request loop/session request/text_stream chat/chat_prompt chat/user_text measure/kv_comparison measure/measure
+foreach(test load/engine load/kv_settings load/text_parts request/request loop/session request/text_stream measure/kv_comparison measure/measure
         api/language_model)
   kvern_add_test(${test}_test.cc LINK kvern::engine)
 endforeach()

@@ -35,18 +35,20 @@ void ReplyParser::push(std::string_view text, std::vector<ReplyDelta>& out) {
 void ReplyParser::finish(std::vector<ReplyDelta>& out) {
   out_ = &out;
   switch (state_) {
-    case State::kStart:
     case State::kContent:
+      if (behind_call_ && held_.empty()) break;
+      [[fallthrough]];
+    case State::kStart:
       add_held(ReplyDelta::Kind::kContent);
       break;
     case State::kReasoning:
       if (!held_.empty()) add_held(ReplyDelta::Kind::kReasoning);
       break;
     case State::kList:
-      give_back();
-      break;
     case State::kCall:
-      if (!announced_) give_back();
+      if (announced_) break;
+      give_back();
+      add_held(ReplyDelta::Kind::kContent);
       break;
     case State::kAfterCall:
     case State::kIgnore:
@@ -188,14 +190,19 @@ void ReplyParser::step_after_call(char c) {
     held_ += c;
     if (held_.size() < marker.size()) return;
     held_.clear();
+    space_.clear();
     state_ = State::kContent;
     return;
   }
   if (held_.empty()) {
-    if (is_space(c)) return;
+    if (is_space(c)) {
+      if (!skip_space_) space_ += c;
+      return;
+    }
     const bool separator = (format_.calls == ToolCallStyle::kBracketed && c == ',') ||
                            (format_.calls == ToolCallStyle::kBareJson && c == ';');
     if (separator) {
+      space_.clear();
       state_ = State::kCall;
       return;
     }
@@ -225,6 +232,8 @@ void ReplyParser::add_held(ReplyDelta::Kind kind) {
   const std::string text = std::exchange(space_, {}) + std::exchange(held_, {});
   if (text.empty()) return;
   skip_space_ = false;
+  behind_call_ = false;
+  has_content_ = has_content_ || kind == ReplyDelta::Kind::kContent;
   // Content of white space alone does not end the hope for bare JSON.
   if (kind == ReplyDelta::Kind::kContent && format_.calls == ToolCallStyle::kBareJson) may_call_ = false;
   add(kind, text);
@@ -237,10 +246,13 @@ void ReplyParser::begin_call(State state) {
   state_ = state;
 }
 
-/// What was taken for a call is content.
+/// What was taken for a call is content. Space at its end may still stand before a call.
 void ReplyParser::give_back() {
-  space_ = std::exchange(raw_, {});
+  const size_t end = raw_.find_last_not_of(" \n\r\t") + 1;
+  held_ = raw_.substr(0, end);
   add_held(ReplyDelta::Kind::kContent);
+  space_ = raw_.substr(end);
+  raw_.clear();
   reader_.reset();
   state_ = State::kContent;
 }
@@ -253,7 +265,9 @@ void ReplyParser::end_call() {
   reader_.reset();
   raw_.clear();
   announced_ = false;
-  skip_space_ = true;
+  // Space parts the content before a call from that behind it; where there is only one, it parts nothing.
+  skip_space_ = !has_content_;
+  behind_call_ = true;
   state_ = format_.single_call ? State::kIgnore : State::kAfterCall;
 }
 

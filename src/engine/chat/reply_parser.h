@@ -44,11 +44,11 @@ struct ReplyDelta {
 /// The deltas, those of one kind and call joined, do not depend on how the text was cut: it reads bytes, one
 /// after the other. Each piece is valid UTF-8 if each text pushed was.
 ///
-/// White space between content and a call, around calls and around reasoning belongs to none of them and is
-/// dropped, as is what separates calls. A call stands once its name and the beginning of its arguments are
-/// known; what looked like a call before that and was none, or was not finished, is content, as it was
-/// written. A call that was cut short later keeps the arguments it had (then the reply has ended for its
-/// length).
+/// White space around reasoning and around calls is dropped, as is what separates calls; only between content
+/// before and content behind calls the space that follows the calls stays. A call stands once its name and
+/// the beginning of its arguments are known; what looked like a call before that and was none, or was not
+/// finished, is content, as it was written. A call that was cut short later keeps the arguments it had (then
+/// the reply has ended for its length).
 ///
 /// One thread. Time linear in the text.
 class ReplyParser {
@@ -98,9 +98,11 @@ class ReplyParser {
   std::string raw_;                         // all that a call would be given back as
   CallReader reader_;
   size_t calls_ = 0;
-  bool announced_ = false;   // the call that is read has been given out
-  bool skip_space_ = false;  // at the beginning of content that follows something
-  bool may_call_ = true;     // for kBareJson: nothing but calls has been written
+  bool announced_ = false;    // the call that is read has been given out
+  bool skip_space_ = false;   // at the beginning of content that follows something
+  bool behind_call_ = false;  // nothing but space has followed the last call
+  bool has_content_ = false;
+  bool may_call_ = true;  // for kBareJson: nothing but calls has been written
 };
 
 }  // namespace kvern::engine
