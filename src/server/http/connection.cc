@@ -159,7 +159,7 @@ void Connection::decide() {
     return refuse(error_response({.status = 503, .message = "Too many connections; try again later."}));
   }
   decision_ = host_.application.decide(request, reader_->segments());
-  if (decision_.refusal) return refuse(*std::move(decision_.refusal));
+  if (decision_.answer) return refuse(*std::move(decision_.answer));
   const size_t limit = decision_.max_body_bytes;
   reader_->set_body_limit(limit == 0 ? host_.limits.body_bytes : std::min(limit, host_.limits.body_bytes));
   if (reader_->state() == RequestReader::State::kFailed) return refuse(error_response(reader_->failure()));

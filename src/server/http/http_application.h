@@ -14,9 +14,10 @@ namespace kvern::server {
 
 /// What is to become of a request whose head is there.
 struct HttpDecision {
-  /// Runs on a worker when the body is there, unless there is a refusal.
+  /// Runs on a worker when the body is there, unless there is an answer already.
   Handler handler;
-  std::optional<HttpResponse> refusal;
+  /// Sent at once, without a handler: a refusal, usually. A body is not waited for.
+  std::optional<HttpResponse> answer;
   size_t max_body_bytes = 0;  ///< 0 = the transport's limit
   HttpHeaders headers;        ///< added to the answer, whatever it is
   std::string route;          ///< its name in logs and metrics; empty when there is none

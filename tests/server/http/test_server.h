@@ -53,7 +53,7 @@ class TestApplication : public server::HttpApplication {
     server::Router::Match match = router.find(request.method, segments);
     server::HttpDecision decision;
     if (match.route == nullptr) {
-      decision.refusal = server::error_response({.status = 404, .message = "nothing here"});
+      decision.answer = server::error_response({.status = 404, .message = "nothing here"});
       return decision;
     }
     request.path_values = std::move(match.path_values);
