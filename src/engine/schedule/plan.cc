@@ -1,7 +1,6 @@
 #include "engine/schedule/plan.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace kvern::engine {
 
@@ -32,11 +31,11 @@ StepPlan plan(std::span<const PlannableRow> rows, const StepBudget& budget) {
 }
 
 PromptTurn PromptTurn::beside(std::span<const PlannableRow> rows) {
-  std::optional<int64_t> least;
+  int64_t last = 0;
   for (const PlannableRow& row : rows) {
-    if (row.prompt_tokens > 0) least = std::min(least.value_or(row.turn), row.turn);
+    if (row.prompt_tokens > 0) last = std::max(last, row.turn);
   }
-  return {.turn = least.value_or(0)};
+  return {.turn = last};
 }
 
 void PromptTurn::advance(int64_t computed_tokens) {

@@ -43,8 +43,8 @@ using StepPlan = std::vector<RowShare>;
 StepPlan plan(std::span<const PlannableRow> rows, const StepBudget& budget);
 
 /// How prompts alternate: each gets kTurnTokens, then the next has its turn. A short prompt is so computed in
-/// one go, a long one waits for no other's end, and a stream of new ones keeps nobody waiting for ever, as a
-/// newcomer begins in the turn that the others are in. Two long prompts take no more of a step than one.
+/// one go, no prompt waits for the end of a long one, and a stream of new ones keeps nobody waiting for ever,
+/// as a newcomer stands behind those that are there. Two long prompts take no more of a step than one.
 struct PromptTurn {
   static constexpr int64_t kTurnTokens = 512;
   int64_t turn = 0;

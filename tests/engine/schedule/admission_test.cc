@@ -1,0 +1,79 @@
+#include "engine/schedule/admission.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace kvern::engine {
+namespace {
+
+/// Pages of 16 tokens, 100 bytes each.
+size_t paged(int64_t tokens) { return static_cast<size_t>((tokens + 15) / 16) * 100; }
+
+TEST(Demand, ends_at_the_last_token_that_is_computed) {
+  EXPECT_EQ(final_tokens({.prompt_tokens = 10, .max_new_tokens = 0, .context_tokens = 100}), 10);
+  EXPECT_EQ(final_tokens({.prompt_tokens = 10, .max_new_tokens = 1, .context_tokens = 100}), 10);
+  EXPECT_EQ(final_tokens({.prompt_tokens = 10, .max_new_tokens = 5, .context_tokens = 100}), 14);
+  EXPECT_EQ(final_tokens({.prompt_tokens = 10, .max_new_tokens = 1'000'000, .context_tokens = 100}), 100);
+  EXPECT_EQ(final_tokens({.prompt_tokens = 100, .max_new_tokens = 5, .context_tokens = 100}), 100);
+}
+
+TEST(Demand, of_choices_shares_the_prompt) {
+  const Demand one{.prompt_tokens = 32, .max_new_tokens = 33, .context_tokens = 1000};
+  EXPECT_EQ(least_bytes(paged, one), 400U);
+  Demand three = one;
+  three.choices = 3;
+  EXPECT_EQ(least_bytes(paged, three), 200U + 3 * 200);
+}
+
+TEST(Demand, that_no_number_can_say_is_the_largest) {
+  const Projection huge = [](int64_t tokens) { return tokens > 5 ? SIZE_MAX / 2 : size_t{0}; };
+  EXPECT_EQ(least_bytes(huge, {.prompt_tokens = 5, .max_new_tokens = 50, .context_tokens = 99, .choices = 9}),
+            SIZE_MAX);
+}
+
+TEST(Demand, says_how_many_tokens_would_fit) {
+  const Demand demand{.prompt_tokens = 20, .max_new_tokens = 500, .context_tokens = 1000};
+  const auto most = most_new_tokens(paged, demand, 400);
+  ASSERT_TRUE(most.has_value());
+  Demand other = demand;
+  other.max_new_tokens = *most;
+  EXPECT_LE(least_bytes(paged, other), 400U);
+  other.max_new_tokens = *most + 1;
+  EXPECT_GT(least_bytes(paged, other), 400U);
+  EXPECT_EQ(most_new_tokens(paged, demand, 1'000'000), 500);
+  EXPECT_FALSE(most_new_tokens(paged, demand, 199).has_value());
+}
+
+TEST(Room, is_what_the_budget_leaves_beside_live_bytes_and_growth) {
+  const MemoryView memory{.budget_bytes = 1000, .live_bytes = 600, .kept_bytes = 300, .growth_bytes = 100};
+  EXPECT_EQ(room_for(300, memory), Room::kFree);
+  EXPECT_EQ(room_for(301, memory), Room::kAfterPrefixes);
+  EXPECT_EQ(room_for(600, memory), Room::kAfterPrefixes);
+  EXPECT_EQ(room_for(601, memory), Room::kNone);
+  EXPECT_EQ(room_for(SIZE_MAX, memory), Room::kNone);
+  EXPECT_EQ(room_for(SIZE_MAX, {.budget_bytes = 0, .live_bytes = 5}), Room::kFree);
+}
+
+TEST(Move, takes_the_newest_row_but_never_the_oldest) {
+  const std::vector<MovableRow> rows(4);
+  EXPECT_EQ(row_to_move_out(rows, MoveRule::kSettled), 3U);
+  EXPECT_FALSE(row_to_move_out(std::vector<MovableRow>(1), MoveRule::kAny).has_value());
+  EXPECT_FALSE(row_to_move_out({}, MoveRule::kAny).has_value());
+}
+
+// Case B53: rows that go out and come back at every step.
+TEST(Move, B53_leaves_a_row_alone_that_has_just_come_back) {
+  std::vector<MovableRow> rows(3);
+  rows[2].advanced_tokens = kTokensBetweenMoves - 1;
+  EXPECT_EQ(row_to_move_out(rows, MoveRule::kSettled), 1U);
+  rows[1].advanced_tokens = 0;
+  EXPECT_FALSE(row_to_move_out(rows, MoveRule::kSettled).has_value());
+  EXPECT_EQ(row_to_move_out(rows, MoveRule::kAny), 2U);
+  rows[2].advanced_tokens = kTokensBetweenMoves;
+  EXPECT_EQ(row_to_move_out(rows, MoveRule::kSettled), 2U);
+  EXPECT_GE(kHeadroomTokens, kTokensBetweenMoves);
+}
+
+}  // namespace
+}  // namespace kvern::engine
