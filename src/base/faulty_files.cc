@@ -221,4 +221,9 @@ Status FaultyFiles::sync_directory(const std::string& path) {
   return Ok{};
 }
 
+Result<std::unique_ptr<FileLock>> FaultyFiles::lock(const std::string& path, LockKind kind) {
+  KVERN_TRY_STATUS(step(path));
+  return inner_.lock(path, kind);
+}
+
 }  // namespace kvern

@@ -36,8 +36,8 @@ struct FaultPlan {
 /// Passes everything on to other files, except what the plan says. Also knows what has not been made durable,
 /// and can lose it. Thread-safe. Files are known by the spelling of their path: use one for each.
 ///
-/// Counted operations: open, map, kind, list, make_directory, rename, remove, sync_directory, and size,
-/// read_at, write_at and sync of an open file.
+/// Counted operations: open, map, kind, list, make_directory, rename, remove, sync_directory, lock, and
+/// size, read_at, write_at and sync of an open file.
 class FaultyFiles : public Files {
  public:
   /// `inner` is borrowed and must outlive this object and the files that it opens.
@@ -61,6 +61,7 @@ class FaultyFiles : public Files {
   Status rename(const std::string& from, const std::string& to) override;
   Status remove(const std::string& path) override;
   Status sync_directory(const std::string& path) override;
+  Result<std::unique_ptr<FileLock>> lock(const std::string& path, LockKind kind) override;
 
  private:
   friend class FaultyFile;

@@ -52,6 +52,14 @@ struct DirectoryEntry {
   bool is_directory = false;
 };
 
+enum class LockKind : uint8_t { kShared, kExclusive };
+
+/// A lock on a file; given back when destroyed, by any thread.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+};
+
 /// File system operations. Implementations are thread-safe. Every error names the path in `where`.
 class Files {
  public:
@@ -72,6 +80,12 @@ class Files {
   virtual Status remove(const std::string& path) = 0;
   /// Makes renames, creations and removals in a directory durable.
   virtual Status sync_directory(const std::string& path) = 0;
+  /// Waits until no other holder of a lock on `path`, in this process or another, stands in the way: shared
+  /// ones may be many, an exclusive one is alone. The file is made if there is none. Locks bind only those
+  /// who ask for one, and end with their process.
+  virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path, LockKind kind) = 0;
+  /// Whether these are the operating system's files, so that a library with I/O of its own finds the same.
+  virtual bool is_system() const { return false; }
 
   Result<bool> is_directory(const std::string& path);
   /// False also where the path cannot be looked at.

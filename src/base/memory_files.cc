@@ -104,6 +104,50 @@ class MemoryMapping : public MappedFile {
   std::string path_;
 };
 
+/// Who holds a file. Thread-safe.
+class Holders {
+ public:
+  void acquire(LockKind kind) {
+    const MutexLock lock(mutex_);
+    while (exclusive_ || (kind == LockKind::kExclusive && shared_ > 0)) changed_.wait(mutex_);
+    if (kind == LockKind::kShared) {
+      ++shared_;
+    } else {
+      exclusive_ = true;
+    }
+  }
+
+  void release(LockKind kind) {
+    const MutexLock lock(mutex_);
+    if (kind == LockKind::kShared) {
+      --shared_;
+    } else {
+      exclusive_ = false;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  Mutex mutex_;
+  std::condition_variable_any changed_;
+  int shared_ KVERN_GUARDED_BY(mutex_) = 0;
+  bool exclusive_ KVERN_GUARDED_BY(mutex_) = false;
+};
+
+class MemoryLock : public FileLock {
+ public:
+  MemoryLock(std::shared_ptr<Holders> holders, LockKind kind) : holders_(std::move(holders)), kind_(kind) {
+    holders_->acquire(kind);
+  }
+  MemoryLock(const MemoryLock&) = delete;
+  MemoryLock& operator=(const MemoryLock&) = delete;
+  ~MemoryLock() override { holders_->release(kind_); }
+
+ private:
+  std::shared_ptr<Holders> holders_;
+  LockKind kind_;
+};
+
 /// One spelling for each path: "./a//b/" and "a/b" are the same.
 std::string normal(const std::string& path) {
   std::string text = std::filesystem::path(path).lexically_normal().generic_string();
@@ -218,6 +262,21 @@ class MemoryFiles : public Files {
     return Ok{};
   }
 
+  Result<std::unique_ptr<FileLock>> lock(const std::string& path, LockKind kind) override {
+    std::shared_ptr<Holders> holders;
+    {
+      const MutexLock lock(mutex_);
+      const std::string name = normal(path);
+      if (is_directory_locked(name))
+        return fail(ErrorCode::kInvalidArgument, "is a directory, not a file", path);
+      if (!nodes_.contains(name)) nodes_.emplace(name, std::make_shared<Node>());
+      auto& known = holders_[name];
+      if (known == nullptr) known = std::make_shared<Holders>();
+      holders = known;
+    }
+    return std::make_unique<MemoryLock>(std::move(holders), kind);
+  }
+
  private:
   static std::unexpected<Error> not_found(std::string_view action, const std::string& path) {
     return fail(ErrorCode::kNotFound, fmt::format("cannot {}: No such file or directory", action), path);
@@ -238,8 +297,9 @@ class MemoryFiles : public Files {
   }
 
   Mutex mutex_;
-  std::map<std::string, std::shared_ptr<Node>> nodes_ KVERN_GUARDED_BY(mutex_);  // By normal path.
-  std::set<std::string> directories_ KVERN_GUARDED_BY(mutex_);                   // Those that were made.
+  std::map<std::string, std::shared_ptr<Node>> nodes_ KVERN_GUARDED_BY(mutex_);       // By normal path.
+  std::set<std::string> directories_ KVERN_GUARDED_BY(mutex_);                        // Those that were made.
+  std::map<std::string, std::shared_ptr<Holders>> holders_ KVERN_GUARDED_BY(mutex_);  // Of locked files.
 };
 
 }  // namespace

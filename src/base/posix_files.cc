@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -203,6 +204,15 @@ class PosixMapping : public MappedFile {
   std::span<std::byte> bytes_;
 };
 
+/// flock(2): belongs to the open file, so threads of one process are as apart as processes.
+class PosixLock : public FileLock {
+ public:
+  explicit PosixLock(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
+
+ private:
+  Descriptor descriptor_;
+};
+
 struct DirectoryCloser {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
@@ -302,6 +312,16 @@ class PosixFiles : public Files {
       return fail_errno(errno, "sync the directory", path);
     return Ok{};
   }
+
+  Result<std::unique_ptr<FileLock>> lock(const std::string& path, LockKind kind) override {
+    KVERN_TRY(Descriptor descriptor, open_descriptor(path, O_RDWR | O_CREAT, "open to lock"));
+    const int operation = kind == LockKind::kShared ? LOCK_SH : LOCK_EX;
+    if (without_interruption([&] { return ::flock(descriptor.get(), operation); }) != 0)
+      return fail_errno(errno, "lock", path);
+    return std::make_unique<PosixLock>(std::move(descriptor));
+  }
+
+  bool is_system() const override { return true; }
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 // The contract of Files, on the operating system's files and on those in memory; and what is built upon it.
 #include "base/files.h"
 
+#include <atomic>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -233,6 +235,26 @@ TEST_P(FilesContract, an_atomic_write_leaves_the_file_and_nothing_else) {
   ASSERT_OK(write_file_atomically(*files_, path("a"), bytes_of("new")));
   EXPECT_EQ(content("a"), "new");
   EXPECT_EQ(files_->list(directory_.path()).value().size(), 1u);
+}
+
+TEST_P(FilesContract, locks_are_shared_or_exclusive) {
+  ASSERT_OK_AND_ASSIGN(auto first, files_->lock(path("lock"), LockKind::kShared));
+  ASSERT_OK_AND_ASSIGN(auto second, files_->lock(path("lock"), LockKind::kShared));
+  std::atomic<int> held = 0;
+  std::thread writer([&] {
+    const auto exclusive = files_->lock(path("lock"), LockKind::kExclusive);
+    EXPECT_TRUE(exclusive.has_value());
+    EXPECT_EQ(held.fetch_add(1), 2);
+  });
+  held = 1;
+  first.reset();
+  held = 2;  // the second still stands in the way
+  second.reset();
+  writer.join();
+  EXPECT_EQ(held, 3);
+  EXPECT_OK(files_->lock(path("lock"), LockKind::kExclusive));
+  EXPECT_TRUE(files_->exists(path("lock")));
+  EXPECT_OK(files_->lock(path("other"), LockKind::kExclusive));
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, FilesContract,

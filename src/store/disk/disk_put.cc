@@ -1,0 +1,182 @@
+// Saving.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "store/block/manifest_format.h"
+#include "store/disk/disk_store.h"
+
+namespace kvern::store {
+
+// What a save has made so far.
+struct DiskStore::Writing {
+  Manifest manifest;
+  EncodedManifest encoded;
+  std::vector<IndexedBlock> blocks;
+  std::vector<Sha256Digest> links;
+  uint64_t new_blocks = 0;
+};
+
+Result<PutOutcome> DiskStore::put(const NewEntry& entry) {
+  KVERN_TRY_STATUS(check_writable());
+  KVERN_CHECK(entry.space != nullptr && entry.pieces != nullptr);
+  const uint64_t most = max_bytes_;
+  if (entry.tokens.empty()) return fail(ErrorCode::kInvalidArgument, "a saved prefix has at least one token");
+  if (most > 0 && entry.bytes() > most) return PutOutcome::kTooLarge;
+  const auto links = prefix_chain(entry.space->root, entry.tokens, chain_);
+  if (index_damaged_.exchange(false)) KVERN_TRY_STATUS(reindex());
+  KVERN_TRY_STATUS(make_room(entry, links));
+  auto saved = save(entry, links);
+  if (!saved && saved.error().code == ErrorCode::kCorrupt) index_damaged_ = true;
+  if (!saved || *saved == PutOutcome::kThere) return saved;
+  ++counters_.saved;
+  if (most > 0) KVERN_TRY_STATUS(evict_to(most));
+  return saved;
+}
+
+// Others may be removed before the entry is written, for what it will take at most.
+Status DiskStore::make_room(const NewEntry& entry, const std::vector<Sha256Digest>& links) {
+  const uint64_t most = max_bytes_;
+  if (most == 0) return Ok{};
+  uint64_t wanted = entry.bytes();
+  {
+    const MutexLock lock(mutex_);
+    KVERN_TRY_STATUS(flush_touches());
+    KVERN_TRY(const auto shared,
+              index_->lookup().longest({.prompt = entry.tokens, .links = links, .page = chain_.page}));
+    if (shared) {
+      const auto new_tokens = static_cast<uint64_t>(std::ssize(entry.tokens) - shared->tokens);
+      wanted = wanted / entry.tokens.size() * new_tokens;
+      // It must not go to make room for what builds upon it.
+      KVERN_TRY_STATUS(index_->touch(shared->manifest, now_seconds()));
+    }
+  }
+  return evict_to(most - std::min(most, wanted));
+}
+
+// Under the shared lock: what was seen to be there stays there until the index has it.
+Result<PutOutcome> DiskStore::save(const NewEntry& entry, const std::vector<Sha256Digest>& links) {
+  KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kShared));
+  {
+    const MutexLock lock(mutex_);
+    KVERN_TRY_STATUS(flush_touches());
+    const LookupQuery query{.prompt = entry.tokens, .links = links, .page = chain_.page};
+    KVERN_TRY(const auto same, index_->lookup().exact(query));
+    const bool whole = same && same->tokens == same->length && same->minimum <= entry.minimum_reusable;
+    if (whole && !entry.has_extras() && !entry.pinned && manifests_.exists(same->manifest)) {
+      KVERN_TRY_STATUS(index_->touch(same->manifest, now_seconds()));
+      return PutOutcome::kThere;
+    }
+  }
+  Writing writing{.manifest = {.model = entry.space->identity.model,
+                               .tokenizer = entry.space->identity.tokenizer,
+                               .space = entry.space->names,
+                               .root = entry.space->root,
+                               .identity = entry.space->identity.cache,
+                               .created_seconds = now_seconds(),
+                               .page = static_cast<uint32_t>(chain_.page),
+                               .minimum_reusable = entry.minimum_reusable,
+                               .tokens = entry.tokens,
+                               .stores = entry.stores,
+                               .attachments = entry.attachments,
+                               .checkpoint = entry.checkpoint},
+                  .links = links};
+  KVERN_TRY_STATUS(write_pieces(entry, writing));
+  if (writing.new_blocks > 0) KVERN_TRY_STATUS(blocks_.sync());
+  writing.encoded = encode_manifest(writing.manifest);
+  KVERN_TRY_STATUS(manifests_.add(writing.encoded.name, writing.encoded.bytes));
+  KVERN_TRY_STATUS(manifests_.sync());
+  counters_.bytes_written += writing.encoded.bytes.size();
+  KVERN_TRY_STATUS(insert(entry, writing));
+  return PutOutcome::kSaved;
+}
+
+// Whole pages become blocks, the rest goes into the manifest.
+Status DiskStore::write_pieces(const NewEntry& entry, Writing& writing) {
+  Manifest& m = writing.manifest;
+  for (uint32_t s = 0; s < m.stores.size(); ++s) {
+    const ManifestStore& store = m.stores[s];
+    if (store.kind == StateKind::kRecurrent) {
+      ManifestPiece piece{.store = s, .positions = {store.held.length, store.held.length}};
+      piece.data.resize(entry.uncut_bytes.at(s));
+      entry.pieces->read(s, piece.positions, piece.data);
+      m.pieces.push_back(std::move(piece));
+      continue;
+    }
+    for (const state::PositionRange& range : state::held_pieces(store.store, store.held, chain_.page)) {
+      ManifestPiece piece{.store = s, .positions = range};
+      if (range.size() == chain_.page) {
+        const BlockInfo info{.model = m.model,
+                             .codec = entry.space->codec,
+                             .space = m.space,
+                             .kind = store.kind,
+                             .store = s,
+                             .positions = range,
+                             .bytes_per_position = store.store.bytes_per_position,
+                             .geometry = store.store.text};
+        KVERN_TRY_STATUS(write_block(info, *entry.pieces, writing));
+        piece.block = writing.blocks.back().name;
+      } else {
+        piece.data.resize(static_cast<size_t>(range.size()) * store.store.bytes_per_position);
+        entry.pieces->read(s, range, piece.data);
+      }
+      m.pieces.push_back(std::move(piece));
+    }
+  }
+  return Ok{};
+}
+
+Status DiskStore::write_block(const BlockInfo& info, const PieceSource& source, Writing& writing) {
+  BlockBuilder block(info, static_cast<size_t>(info.positions.size()) * info.bytes_per_position);
+  source.read(info.store, info.positions, block.payload());
+  const ContentName name = block.finish();
+  const uint64_t bytes = block.bytes().size();
+  writing.blocks.push_back({.name = name, .bytes = bytes, .first = info.positions.begin});
+  KVERN_TRY(const bool there, is_there(name, block.bytes()));
+  if (there) {
+    ++counters_.blocks_reused;
+    return Ok{};
+  }
+  KVERN_TRY_STATUS(blocks_.add(name, block.bytes()));
+  ++counters_.blocks_written;
+  ++writing.new_blocks;
+  counters_.bytes_written += bytes;
+  const MutexLock lock(known_mutex_);
+  known_good_.insert(name);
+  return Ok{};
+}
+
+// Existence is not enough: a block that this process has neither written nor read is compared once.
+Result<bool> DiskStore::is_there(const ContentName& name, std::span<const std::byte> bytes) {
+  {
+    const MutexLock lock(mutex_);
+    KVERN_TRY(const auto size, index_->block_bytes(name));
+    if (!size) return false;
+  }
+  {
+    const MutexLock lock(known_mutex_);
+    if (known_good_.contains(name) && blocks_.exists(name)) return true;
+  }
+  if (!blocks_.holds(name, bytes)) return false;
+  const MutexLock lock(known_mutex_);
+  known_good_.insert(name);
+  return true;
+}
+
+Status DiskStore::insert(const NewEntry& entry, const Writing& writing) {
+  const int64_t now = now_seconds();
+  const MutexLock lock(mutex_);
+  return index_->insert({.manifest = writing.encoded.name,
+                         .manifest_bytes = writing.encoded.bytes.size(),
+                         .model = writing.manifest.model,
+                         .tokens = entry.tokens,
+                         .links = writing.links,
+                         .minimum = entry.minimum_reusable,
+                         .blocks = writing.blocks,
+                         .used = now,
+                         .expires = entry.seconds_to_live > 0 ? now + entry.seconds_to_live : 0,
+                         .pinned = entry.pinned,
+                         .extras = entry.has_extras()});
+}
+
+}  // namespace kvern::store

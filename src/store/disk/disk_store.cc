@@ -1,0 +1,290 @@
+// Opening, finding and reading.
+#include "store/disk/disk_store.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "store/block/manifest_format.h"
+
+namespace kvern::store {
+namespace {
+
+std::string join(const std::string& directory, std::string_view name) {
+  return directory + "/" + std::string(name);
+}
+
+}  // namespace
+
+DiskStore::DiskStore(const DiskParts& parts, const DiskOptions& options)
+    : parts_(parts),
+      options_(options),
+      chain_(options.chain),
+      blocks_(parts.files, parts.io, join(options.directory, "blocks"),
+              join(options.directory, "quarantine")),
+      manifests_(parts.files, parts.io, join(options.directory, "manifests"),
+                 join(options.directory, "quarantine")),
+      max_bytes_(options.max_bytes) {}
+
+DiskStore::~DiskStore() {
+  const MutexLock lock(mutex_);
+  if (index_ == nullptr) return;
+  // What is lost is only when entries were used.
+  static_cast<void>(flush_touches());
+}
+
+IndexFile DiskStore::index_file() const {
+  return {.path = join(options_.directory, "index.db"), .vfs = vfs_ == nullptr ? nullptr : vfs_->name()};
+}
+
+int64_t DiskStore::now_seconds() const {
+  const auto since = parts_.clock.wall_now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(since).count();
+}
+
+void DiskStore::warn(const std::string& message) const { parts_.log.log(LogLevel::kWarning, message); }
+
+Status DiskStore::check_writable() const {
+  if (!options_.read_only) return Ok{};
+  return fail(ErrorCode::kInvalidArgument, "this directory of saved state was opened for reading only",
+              options_.directory);
+}
+
+Result<std::unique_ptr<DiskStore>> DiskStore::open(const DiskParts& parts, const DiskOptions& options) {
+  if (options.chain.page < 1 || options.chain.page > int64_t{1} << 20)
+    return fail(ErrorCode::kInvalidArgument, "a page of saved state has 1 to 2^20 positions");
+  std::unique_ptr<DiskStore> store(new DiskStore(parts, options));
+  if (!parts.files.is_system()) store->vfs_ = std::make_unique<FilesVfs>(parts.files);
+  if (!options.read_only) {
+    KVERN_TRY_STATUS(store->open_folders());
+    KVERN_TRY_STATUS(store->open_database());
+  }
+  KVERN_TRY_STATUS(store->open_reader());
+  if (!options.read_only) KVERN_TRY_STATUS(store->set_max_bytes(options.max_bytes));
+  return store;
+}
+
+Status DiskStore::open_folders() {
+  KVERN_TRY_STATUS(make_durable_directory(parts_.files, options_.directory));
+  KVERN_TRY_STATUS(blocks_.prepare());
+  return manifests_.prepare();
+}
+
+// Under the lock, so that of several processes one makes the index.
+Status DiskStore::open_database() {
+  KVERN_TRY(const auto held, parts_.files.lock(join(options_.directory, "lock"), LockKind::kExclusive));
+  const MutexLock lock(mutex_);
+  auto opened = PrefixIndex::open(index_file(), chain_);
+  if (!opened && opened.error().code == ErrorCode::kCorrupt) {
+    KVERN_TRY_STATUS(heal(opened.error()));
+  } else {
+    KVERN_TRY(index_, std::move(opened));
+    chain_.page = index_->page();
+    KVERN_TRY(const FolderContents saved, manifests_.list());
+    if (index_->is_new() && !saved.names.empty()) {
+      warn("saved state has no index; it is made again from " + std::to_string(saved.names.size()) +
+           " entries");
+      KVERN_TRY_STATUS(reindex_locked({}));
+    }
+  }
+  chain_.page = index_->page();
+  return remove_doomed();
+}
+
+Status DiskStore::open_reader() {
+  const MutexLock lock(reader_mutex_);
+  reader_.reset();
+  reader_database_.reset();
+  KVERN_TRY(OpenedIndex opened, open_index_read_only(index_file()));
+  if (options_.read_only) chain_.page = opened.page;
+  reader_database_ = std::make_unique<SqlDatabase>(std::move(opened.database));
+  KVERN_TRY(PrefixLookup lookup, PrefixLookup::make(*reader_database_));
+  reader_.emplace(std::move(lookup));
+  return Ok{};
+}
+
+Result<std::optional<IndexHit>> DiskStore::find(const PrefixSpace& space, std::span<const int32_t> prompt) {
+  ++counters_.lookups;
+  const auto links = prefix_chain(space.root, prompt, chain_);
+  const MutexLock lock(reader_mutex_);
+  if (!reader_) return std::optional<IndexHit>();  // the index is being made again
+  auto hit =
+      reader_->longest({.prompt = prompt, .links = links, .page = chain_.page, .now_seconds = now_seconds()});
+  if (!hit && hit.error().code == ErrorCode::kCorrupt) index_damaged_ = true;
+  if (hit && hit->has_value()) ++counters_.hits;
+  return hit;
+}
+
+Result<bool> DiskStore::covers(const PrefixSpace& space, std::span<const int32_t> tokens) {
+  const auto links = prefix_chain(space.root, tokens, chain_);
+  const MutexLock lock(reader_mutex_);
+  if (!reader_) return false;
+  const LookupQuery query{
+      .prompt = tokens, .links = links, .page = chain_.page, .now_seconds = now_seconds()};
+  KVERN_TRY(const auto exact, reader_->exact(query));
+  if (exact && exact->tokens == exact->length) return true;
+  // An entry that goes on, whatever comes next.
+  std::vector<int32_t> longer(tokens.begin(), tokens.end());
+  longer.push_back(-1);
+  const auto more_links = prefix_chain(space.root, longer, chain_);
+  KVERN_TRY(
+      const auto hit,
+      reader_->longest(
+          {.prompt = longer, .links = more_links, .page = chain_.page, .now_seconds = query.now_seconds}));
+  return hit && hit->tokens == static_cast<int64_t>(tokens.size());
+}
+
+Result<Manifest> DiskStore::manifest(const ContentName& name) {
+  auto bytes = manifests_.read(name, kMostManifestBytes);
+  auto decoded = bytes ? decode_manifest(name, bytes->bytes()) : std::unexpected(bytes.error());
+  if (bytes) counters_.bytes_read += bytes->size();
+  if (!decoded) report_manifest(name, decoded.error());
+  return decoded;
+}
+
+Result<Manifest> DiskStore::load(const PrefixSpace& space, std::span<const int32_t> prompt,
+                                 const IndexHit& hit) {
+  KVERN_TRY(Manifest m, manifest(hit.manifest));
+  const PrefixIdentity& id = space.identity;
+  const bool same_identity = m.model == id.model && m.tokenizer == id.tokenizer && m.space == space.names &&
+                             m.root == space.root && m.identity == id.cache;
+  const auto count = static_cast<size_t>(hit.tokens);
+  const bool same_tokens = count <= m.tokens.size() && count <= prompt.size() &&
+                           std::equal(prompt.begin(), prompt.begin() + hit.tokens, m.tokens.begin());
+  if (same_identity && same_tokens && m.minimum_reusable <= hit.tokens && m.page == chain_.page) return m;
+  // The index took one entry for another; the manifest itself may be as good as ever.
+  Error error{.code = ErrorCode::kNotFound,
+              .message = "the index of saved state names an entry of another prefix",
+              .where = hit.manifest.to_string()};
+  report_manifest(hit.manifest, error);
+  return std::unexpected(std::move(error));
+}
+
+std::vector<Result<LoadedPiece>> DiskStore::read(const Manifest& manifest, std::span<const size_t> pieces) {
+  std::vector<BlockRead> reads;
+  for (const size_t index : pieces) {
+    const ManifestPiece& piece = manifest.pieces.at(index);
+    if (!piece.block) continue;
+    const ManifestStore& s = manifest.stores.at(piece.store);
+    const auto payload = static_cast<size_t>(piece.positions.size()) * s.store.bytes_per_position;
+    reads.push_back({.path = blocks_.path(*piece.block),
+                     .buffer = AlignedBuffer(block_file_bytes({.geometry = s.store.text}, payload))});
+  }
+  parts_.io.read(reads);
+  std::vector<Result<LoadedPiece>> loaded;
+  auto next = reads.begin();
+  for (const size_t index : pieces) {
+    const ManifestPiece& piece = manifest.pieces[index];
+    if (piece.block) {
+      loaded.push_back(check_piece(manifest, index, *next++));
+      if (!loaded.back()) report_block(*piece.block, loaded.back().error());
+    } else {
+      loaded.push_back(LoadedPiece{.buffer = {}, .bytes = piece.data});
+    }
+  }
+  return loaded;
+}
+
+// That a block is the one that the manifest means, and whole.
+Result<LoadedPiece> DiskStore::check_piece(const Manifest& m, size_t index, BlockRead& read) {
+  KVERN_TRY_STATUS(std::move(read.status));
+  const ManifestPiece& piece = m.pieces[index];
+  const ManifestStore& s = m.stores[piece.store];
+  KVERN_TRY(const BlockView view, decode_block(*piece.block, read.buffer.bytes()));
+  const BlockInfo expected{.model = m.model,
+                           .codec = sha256(std::as_bytes(std::span(m.identity))),
+                           .space = m.space,
+                           .kind = s.kind,
+                           .store = piece.store,
+                           .positions = piece.positions,
+                           .bytes_per_position = s.store.bytes_per_position,
+                           .geometry = s.store.text};
+  if (view.info != expected)
+    return fail(ErrorCode::kCorrupt, "a block is not what its manifest says", piece.block->to_string());
+  counters_.bytes_read += read.buffer.size();
+  {
+    const MutexLock lock(known_mutex_);
+    known_good_.insert(*piece.block);
+  }
+  return LoadedPiece{.buffer = std::move(read.buffer), .bytes = view.payload};
+}
+
+void DiskStore::report_block(const ContentName& name, const Error& error) {
+  ++counters_.damaged;
+  warn("a block of saved state cannot be used: " + error.to_string());
+  {
+    const MutexLock lock(known_mutex_);
+    known_good_.erase(name);
+  }
+  if (options_.read_only) return;
+  if (error.code == ErrorCode::kCorrupt) static_cast<void>(blocks_.quarantine(name));
+  // An error that may go away says nothing about the block.
+  if (error.code != ErrorCode::kCorrupt && error.code != ErrorCode::kNotFound) return;
+  const MutexLock lock(mutex_);
+  if (const auto lost = index_->lose_block(name); !lost) warn(lost.error().to_string());
+}
+
+void DiskStore::report_manifest(const ContentName& name, const Error& error) {
+  ++counters_.damaged;
+  warn("a saved prefix cannot be used: " + error.to_string());
+  if (options_.read_only) return;
+  if (error.code == ErrorCode::kCorrupt) static_cast<void>(manifests_.quarantine(name));
+  if (error.code != ErrorCode::kCorrupt && error.code != ErrorCode::kNotFound) return;
+  const MutexLock lock(mutex_);
+  const auto removed = index_->remove(name);
+  if (!removed && removed.error().code != ErrorCode::kNotFound) warn(removed.error().to_string());
+}
+
+void DiskStore::touch(const ContentName& manifest) {
+  if (options_.read_only) return;
+  const MutexLock lock(touch_mutex_);
+  touched_.insert(manifest);
+}
+
+Status DiskStore::flush_touches() {
+  std::unordered_set<ContentName, ContentNameHash> touched;
+  {
+    const MutexLock lock(touch_mutex_);
+    touched = std::exchange(touched_, {});
+  }
+  const int64_t now = now_seconds();
+  for (const ContentName& name : touched) KVERN_TRY_STATUS(index_->touch(name, now));
+  return Ok{};
+}
+
+Result<std::vector<ListedEntry>> DiskStore::list() {
+  KVERN_TRY_STATUS(check_writable());
+  const MutexLock lock(mutex_);
+  KVERN_TRY_STATUS(flush_touches());
+  return index_->list();
+}
+
+Status DiskStore::set_pinned(const ContentName& manifest, bool pinned) {
+  KVERN_TRY_STATUS(check_writable());
+  const MutexLock lock(mutex_);
+  return index_->set_pinned(manifest, pinned);
+}
+
+Status DiskStore::set_seconds_to_live(const ContentName& manifest, int64_t seconds) {
+  KVERN_TRY_STATUS(check_writable());
+  const MutexLock lock(mutex_);
+  return index_->set_expiry(manifest, seconds > 0 ? now_seconds() + seconds : 0);
+}
+
+Result<DiskStats> DiskStore::stats() {
+  DiskStats stats{.lookups = counters_.lookups,
+                  .hits = counters_.hits,
+                  .saved = counters_.saved,
+                  .blocks_written = counters_.blocks_written,
+                  .blocks_reused = counters_.blocks_reused,
+                  .bytes_written = counters_.bytes_written,
+                  .bytes_read = counters_.bytes_read,
+                  .evicted = counters_.evicted,
+                  .damaged = counters_.damaged};
+  if (options_.read_only) return stats;
+  const MutexLock lock(mutex_);
+  KVERN_TRY(stats.totals, index_->totals());
+  return stats;
+}
+
+}  // namespace kvern::store

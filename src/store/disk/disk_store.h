@@ -1,0 +1,197 @@
+// Saved prefixes in a directory:
+//
+//   blocks/      state, by content      manifests/   entries, by content
+//   index.db     SQLite; says what there is, can be made again from the files
+//   quarantine/  what was found damaged     lock     held while files come or go
+//
+// Order of a save: blocks, their directory, the manifest, its directory, then one commit of the index. Order
+// of a removal: one commit, then the files. So a crash at any instant leaves the old or the new state, and
+// files that nobody names, which the next removal or collect() takes. What is read is checked: a damaged or
+// missing file is a miss, reported, put into quarantine, and never served.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "store/block/manifest.h"
+#include "store/disk/content_files.h"
+#include "store/disk/new_entry.h"
+#include "store/index/files_vfs.h"
+#include "store/index/prefix_index.h"
+#include "store/prefix/prefix_chain.h"
+#include "store/prefix/prefix_space.h"
+
+namespace kvern::store {
+
+struct DiskOptions {
+  std::string directory;   ///< its parent exists
+  uint64_t max_bytes = 0;  ///< 0 = no limit
+  bool read_only = false;  ///< nothing is written, locked or moved
+  ChainOptions chain;      ///< a directory keeps the page that it was made with
+};
+
+/// Borrowed; they outlive the store.
+struct DiskParts {
+  Files& files;
+  BlockIo& io;
+  const Clock& clock;
+  LogSink& log;
+};
+
+struct DiskStats {
+  IndexTotals totals;
+  uint64_t lookups = 0;
+  uint64_t hits = 0;   ///< lookups that found something
+  uint64_t saved = 0;  ///< entries
+  uint64_t blocks_written = 0;
+  uint64_t blocks_reused = 0;  ///< that a save found there
+  uint64_t bytes_written = 0;
+  uint64_t bytes_read = 0;
+  uint64_t evicted = 0;
+  uint64_t damaged = 0;  ///< files found damaged or missing
+};
+
+enum class PutOutcome : uint8_t {
+  kSaved,
+  kThere,     ///< an entry of these tokens was there already
+  kTooLarge,  ///< more than max_bytes
+};
+
+struct CollectReport {
+  int64_t files_removed = 0;
+  int64_t strangers = 0;  ///< files that are not ours; left alone
+};
+
+struct VerifyReport {
+  int64_t entries = 0;
+  int64_t blocks = 0;
+  uint64_t bytes = 0;
+  std::vector<std::string> problems;
+};
+
+/// `done` of `all` steps; false stops.
+using Progress = std::function<bool(int64_t done, int64_t all)>;
+
+/// A piece of an entry in memory.
+struct LoadedPiece {
+  AlignedBuffer buffer;
+  std::span<const std::byte> bytes;  ///< in the buffer, or in the manifest
+};
+
+/// Thread-safe. find() waits for no save; the others wait for each other.
+class DiskStore {
+ public:
+  /// Makes the directory or takes over what is there: of any model, by any number of processes. An index that
+  /// is missing or damaged is made again. Removes what exceeds max_bytes.
+  static Result<std::unique_ptr<DiskStore>> open(const DiskParts& parts, const DiskOptions& options);
+  ~DiskStore();
+  DiskStore(const DiskStore&) = delete;
+  DiskStore& operator=(const DiskStore&) = delete;
+
+  int64_t page() const { return chain_.page; }
+
+  /// Returns when the entry is durable. An error leaves what was there.
+  Result<PutOutcome> put(const NewEntry& entry);
+
+  /// The entry that gives most of a prompt: see PrefixLookup. No file but the index is read.
+  Result<std::optional<IndexHit>> find(const PrefixSpace& space, std::span<const int32_t> prompt);
+  /// Whether the state of exactly these tokens is on disk.
+  Result<bool> covers(const PrefixSpace& space, std::span<const int32_t> tokens);
+
+  /// Reads the manifest of a hit and compares it with the prompt and its identity. kNotFound when it is gone,
+  /// kCorrupt when it is not what it should be; the entry is forgotten then.
+  Result<Manifest> load(const PrefixSpace& space, std::span<const int32_t> prompt, const IndexHit& hit);
+  /// Reads pieces of a manifest (indexes into its pieces), several at a time. By piece: kNotFound, kCorrupt
+  /// and kIo are reported and remembered, so that entries are used only up to there.
+  std::vector<Result<LoadedPiece>> read(const Manifest& manifest, std::span<const size_t> pieces);
+  /// Notes that an entry was of use; written with the next save.
+  void touch(const ContentName& manifest);
+
+  /// kNotFound when there is no such entry.
+  Status erase(const ContentName& manifest);
+  Status set_pinned(const ContentName& manifest, bool pinned);
+  /// From now on; 0 = for ever.
+  Status set_seconds_to_live(const ContentName& manifest, int64_t seconds);
+  /// Takes effect at once.
+  Status set_max_bytes(uint64_t max_bytes);
+  Result<std::vector<ListedEntry>> list();
+  Result<Manifest> manifest(const ContentName& name);
+
+  /// Removes expired entries and the files that no entry names. Blocks of entries that this program cannot
+  /// read stay.
+  Result<CollectReport> collect();
+  /// Reads everything, names included; what is damaged goes into quarantine.
+  Result<VerifyReport> verify(const Progress& progress = {});
+  /// Makes the index again from manifests and blocks. How many entries it has.
+  Result<int64_t> reindex(const Progress& progress = {});
+  Result<DiskStats> stats();
+
+ private:
+  DiskStore(const DiskParts& parts, const DiskOptions& options);
+  Status open_folders();
+  Status open_database();
+  Status open_reader();
+  IndexFile index_file() const;
+  int64_t now_seconds() const;
+  void warn(const std::string& message) const;
+
+  struct Writing;
+  Result<PutOutcome> save(const NewEntry& entry, const std::vector<Sha256Digest>& links);
+  Status write_pieces(const NewEntry& entry, Writing& writing);
+  Status write_block(const BlockInfo& info, const PieceSource& source, Writing& writing);
+  Result<bool> is_there(const ContentName& name, std::span<const std::byte> bytes);
+  Status make_room(const NewEntry& entry, const std::vector<Sha256Digest>& links);
+  Status insert(const NewEntry& entry, const Writing& writing);
+  Status evict_to(uint64_t bytes);
+  Status remove_doomed() KVERN_REQUIRES(mutex_);
+  Status flush_touches() KVERN_REQUIRES(mutex_);
+  Status heal(const Error& error) KVERN_REQUIRES(mutex_);
+  Result<int64_t> reindex_locked(const Progress& progress) KVERN_REQUIRES(mutex_);
+  Status index_manifest(const ContentName& name) KVERN_REQUIRES(mutex_);
+  Result<LoadedPiece> check_piece(const Manifest& manifest, size_t piece, BlockRead& read);
+  void report_block(const ContentName& name, const Error& error);
+  void report_manifest(const ContentName& name, const Error& error);
+  Status check_writable() const;
+
+  DiskParts parts_;
+  DiskOptions options_;
+  ChainOptions chain_;
+  std::unique_ptr<FilesVfs> vfs_;  // null on the operating system's files
+  ContentFiles blocks_;
+  ContentFiles manifests_;
+
+  Mutex mutex_;  // of the connection that writes
+  std::unique_ptr<PrefixIndex> index_ KVERN_GUARDED_BY(mutex_);
+  std::unordered_set<ContentName, ContentNameHash> touched_ KVERN_GUARDED_BY(touch_mutex_);
+  Mutex touch_mutex_;
+  std::atomic<uint64_t> max_bytes_;
+  std::atomic<bool> index_damaged_ = false;
+
+  Mutex reader_mutex_;  // of the connection that only reads
+  std::unique_ptr<SqlDatabase> reader_database_ KVERN_GUARDED_BY(reader_mutex_);
+  std::optional<PrefixLookup> reader_ KVERN_GUARDED_BY(reader_mutex_);
+
+  // Blocks that were written or read whole by this process.
+  Mutex known_mutex_;
+  std::unordered_set<ContentName, ContentNameHash> known_good_ KVERN_GUARDED_BY(known_mutex_);
+
+  struct Counters {
+    std::atomic<uint64_t> lookups = 0, hits = 0, saved = 0, blocks_written = 0, blocks_reused = 0,
+                          bytes_written = 0, bytes_read = 0, evicted = 0, damaged = 0;
+  };
+  Counters counters_;
+};
+
+}  // namespace kvern::store

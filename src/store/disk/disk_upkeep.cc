@@ -1,0 +1,230 @@
+// Removing, collecting, verifying, making the index again.
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "store/block/manifest_format.h"
+#include "store/disk/disk_store.h"
+
+namespace kvern::store {
+namespace {
+
+constexpr uint64_t kNoLimit = INT64_MAX;
+/// More than any block that is written: the most positions of a page times what they may take.
+constexpr uint64_t kMostBlockBytes = uint64_t{1} << 40;
+
+}  // namespace
+
+// Takes the lock of the directory before its own: whoever saves holds the former and waits for the latter.
+Status DiskStore::evict_to(uint64_t bytes) {
+  {
+    const MutexLock lock(mutex_);
+    KVERN_TRY(const int64_t evicted, index_->evict(bytes, now_seconds()));
+    KVERN_TRY(const DoomedFiles doomed, index_->doomed());
+    counters_.evicted += static_cast<uint64_t>(evicted);
+    if (doomed.empty()) return Ok{};
+  }
+  KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kExclusive));
+  const MutexLock lock(mutex_);
+  return remove_doomed();
+}
+
+// Under the exclusive lock: no save relies on these files. One that began before has taken them off the list.
+Status DiskStore::remove_doomed() {
+  KVERN_TRY(const DoomedFiles doomed, index_->doomed());
+  if (doomed.empty()) return Ok{};
+  for (const ContentName& name : doomed.manifests) KVERN_TRY_STATUS(manifests_.remove(name));
+  if (!doomed.manifests.empty()) KVERN_TRY_STATUS(manifests_.sync());
+  for (const ContentName& name : doomed.blocks) {
+    KVERN_TRY_STATUS(blocks_.remove(name));
+    const MutexLock lock(known_mutex_);
+    known_good_.erase(name);
+  }
+  return index_->forget_doomed(doomed);
+}
+
+Status DiskStore::set_max_bytes(uint64_t max_bytes) {
+  KVERN_TRY_STATUS(check_writable());
+  max_bytes_ = max_bytes;
+  return evict_to(max_bytes > 0 ? max_bytes : kNoLimit);
+}
+
+Status DiskStore::erase(const ContentName& manifest) {
+  KVERN_TRY_STATUS(check_writable());
+  KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kExclusive));
+  const MutexLock lock(mutex_);
+  KVERN_TRY_STATUS(index_->remove(manifest));
+  return remove_doomed();
+}
+
+Result<CollectReport> DiskStore::collect() {
+  KVERN_TRY_STATUS(check_writable());
+  const uint64_t most = max_bytes_;
+  KVERN_TRY_STATUS(evict_to(most > 0 ? most : kNoLimit));
+  KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kExclusive));
+  const MutexLock lock(mutex_);
+  CollectReport report;
+  bool foreign = false;  // there are entries that only a later program can read
+  KVERN_TRY(const FolderContents entries, manifests_.list());
+  for (const ContentName& name : entries.names) {
+    KVERN_TRY(const bool known, index_->has_manifest(name));
+    if (known) continue;
+    const auto bytes = manifests_.read(name, kMostManifestBytes);
+    const auto decoded = bytes ? decode_manifest(name, bytes->bytes()) : std::unexpected(bytes.error());
+    if (!decoded && decoded.error().code == ErrorCode::kUnsupported) {
+      foreign = true;
+      continue;
+    }
+    KVERN_TRY_STATUS(manifests_.remove(name));
+    ++report.files_removed;
+  }
+  KVERN_TRY(const FolderContents blocks, blocks_.list());
+  for (const ContentName& name : blocks.names) {
+    KVERN_TRY(const auto known, index_->block_bytes(name));
+    if (known || foreign) continue;
+    KVERN_TRY_STATUS(blocks_.remove(name));
+    ++report.files_removed;
+  }
+  for (const std::string& file : entries.unfinished) KVERN_TRY_STATUS(manifests_.remove_unfinished(file));
+  for (const std::string& file : blocks.unfinished) KVERN_TRY_STATUS(blocks_.remove_unfinished(file));
+  report.files_removed += std::ssize(entries.unfinished) + std::ssize(blocks.unfinished);
+  report.strangers = entries.strangers + blocks.strangers;
+  return report;
+}
+
+Result<VerifyReport> DiskStore::verify(const Progress& progress) {
+  KVERN_TRY(const FolderContents entries, manifests_.list());
+  KVERN_TRY(const FolderContents blocks, blocks_.list());
+  VerifyReport report;
+  const int64_t all = std::ssize(entries.names) + std::ssize(blocks.names);
+  const auto go_on = [&] { return !progress || progress(report.entries + report.blocks, all); };
+  for (const ContentName& name : entries.names) {
+    auto bytes = manifests_.read(name, kMostManifestBytes);
+    Status good = Ok{};
+    if (!bytes) {
+      good = std::unexpected(bytes.error());
+    } else if (auto decoded = decode_manifest(name, bytes->bytes(), BlockCheck::kName); !decoded) {
+      good = std::unexpected(std::move(decoded).error());
+    }
+    ++report.entries;
+    if (bytes) report.bytes += bytes->size();
+    if (!good && good.error().code != ErrorCode::kNotFound) {
+      report.problems.push_back(good.error().to_string());
+      report_manifest(name, good.error());
+    }
+    if (!go_on()) return report;
+  }
+  for (const ContentName& name : blocks.names) {
+    auto bytes = blocks_.read(name, kMostBlockBytes);
+    Status good = Ok{};
+    if (!bytes) {
+      good = std::unexpected(bytes.error());
+    } else if (auto decoded = decode_block(name, bytes->bytes(), BlockCheck::kName); !decoded) {
+      good = std::unexpected(std::move(decoded).error());
+    }
+    ++report.blocks;
+    if (bytes) report.bytes += bytes->size();
+    // It may have been removed meanwhile.
+    if (!good && good.error().code != ErrorCode::kNotFound) {
+      report.problems.push_back(good.error().to_string());
+      report_block(name, good.error());
+    }
+    if (!go_on()) return report;
+  }
+  return report;
+}
+
+Result<int64_t> DiskStore::reindex(const Progress& progress) {
+  KVERN_TRY_STATUS(check_writable());
+  int64_t entries = 0;
+  {
+    KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kExclusive));
+    const MutexLock lock(mutex_);
+    auto made = reindex_locked(progress);
+    if (!made && made.error().code == ErrorCode::kCorrupt) {
+      KVERN_TRY_STATUS(heal(made.error()));
+      KVERN_TRY(const IndexTotals totals, index_->totals());
+      made = totals.entries;
+    }
+    KVERN_TRY(entries, std::move(made));
+  }
+  KVERN_TRY_STATUS(open_reader());
+  return entries;
+}
+
+Result<int64_t> DiskStore::reindex_locked(const Progress& progress) {
+  KVERN_TRY_STATUS(index_->clear());
+  KVERN_TRY(const FolderContents saved, manifests_.list());
+  int64_t done = 0;
+  for (const ContentName& name : saved.names) {
+    auto added = index_manifest(name);
+    // An entry that is damaged or lacks a block is garbage now; one of a later format is not ours.
+    if (!added && added.error().code != ErrorCode::kCorrupt && added.error().code != ErrorCode::kNotFound &&
+        added.error().code != ErrorCode::kUnsupported) {
+      return std::unexpected(std::move(added).error());
+    }
+    if (progress && !progress(++done, std::ssize(saved.names))) break;
+  }
+  KVERN_TRY(const IndexTotals totals, index_->totals());
+  return totals.entries;
+}
+
+Status DiskStore::index_manifest(const ContentName& name) {
+  KVERN_TRY(const AlignedBuffer bytes, manifests_.read(name, kMostManifestBytes));
+  auto decoded = decode_manifest(name, bytes.bytes(), BlockCheck::kName);
+  if (!decoded) {
+    if (decoded.error().code == ErrorCode::kCorrupt) {
+      ++counters_.damaged;
+      warn("a saved prefix is damaged: " + decoded.error().to_string());
+      static_cast<void>(manifests_.quarantine(name));
+    }
+    return std::unexpected(std::move(decoded).error());
+  }
+  const Manifest& m = *decoded;
+  if (m.page != chain_.page)
+    return fail(ErrorCode::kUnsupported, "a saved prefix has other pages than its directory",
+                name.to_string());
+  IndexedEntry entry{.manifest = name,
+                     .manifest_bytes = bytes.size(),
+                     .model = m.model,
+                     .tokens = m.tokens,
+                     .links = prefix_chain(m.root, m.tokens, chain_),
+                     .minimum = m.minimum_reusable,
+                     .used = m.created_seconds,
+                     .extras = !m.attachments.empty() || m.checkpoint.has_value()};
+  for (const ManifestPiece& piece : m.pieces) {
+    if (!piece.block) continue;
+    const ManifestStore& s = m.stores[piece.store];
+    const auto payload = static_cast<size_t>(piece.positions.size()) * s.store.bytes_per_position;
+    if (!blocks_.exists(*piece.block))
+      return fail(ErrorCode::kNotFound, "a saved prefix lacks a block", name.to_string());
+    entry.blocks.push_back({.name = *piece.block,
+                            .bytes = block_file_bytes({.geometry = s.store.text}, payload),
+                            .first = piece.positions.begin});
+  }
+  return index_->insert(entry);
+}
+
+// Another index in place of a damaged one.
+Status DiskStore::heal(const Error& error) {
+  warn("the index of saved state is damaged and is made again: " + error.to_string());
+  ++counters_.damaged;
+  index_.reset();
+  {
+    const MutexLock lock(reader_mutex_);
+    reader_.reset();
+    reader_database_.reset();
+  }
+  const std::string path = index_file().path;
+  for (const char* ending : {"", "-wal", "-shm"}) {
+    const auto removed = parts_.files.remove(path + ending);
+    if (!removed && removed.error().code != ErrorCode::kNotFound) return removed;
+  }
+  KVERN_TRY_STATUS(parts_.files.sync_directory(options_.directory));
+  KVERN_TRY(index_, PrefixIndex::open(index_file(), options_.chain));
+  chain_.page = index_->page();
+  KVERN_TRY_STATUS(reindex_locked({}));
+  return Ok{};
+}
+
+}  // namespace kvern::store

@@ -1,0 +1,508 @@
+// Saving, finding, restoring: what comes back is what the tokens say, or nothing.
+#include "store/disk/disk_store.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/entries.h"
+#include "support/result_matchers.h"
+#include "support/temporary_directory.h"
+
+namespace kvern::store {
+namespace {
+
+using test::EntryKind;
+using test::make_entry;
+using test::Place;
+using test::tokens_of;
+
+std::vector<int32_t> with(std::vector<int32_t> tokens, int32_t last) {
+  tokens.push_back(last);
+  return tokens;
+}
+
+// How many tokens of a prompt a store gives; looks at every byte.
+int64_t reuse(DiskStore& store, const PrefixSpace& space, const std::vector<int32_t>& prompt) {
+  const auto hit = store.find(space, prompt);
+  EXPECT_OK(hit);
+  if (!hit || !*hit) return 0;
+  const int64_t got = test::restored_tokens(store, space, prompt, **hit);
+  EXPECT_GE(got, 0) << "bytes of something else";
+  return got;
+}
+
+std::vector<ListedEntry> listed(DiskStore& store) {
+  return store.list().value_or(std::vector<ListedEntry>());
+}
+
+void flip(Files& files, const std::string& path, uint64_t at) {
+  auto file = *files.open(path, OpenMode::kUpdate);
+  std::byte byte{};
+  ASSERT_OK(file->read_at(at, {&byte, 1}));
+  byte ^= std::byte{4};
+  ASSERT_OK(file->write_at(at, {&byte, 1}));
+}
+
+TEST(DiskStore, GivesBackWhatWasSavedAlsoAfterARestart) {
+  Place place;
+  const auto space = test::space_named("model");
+  const auto tokens = tokens_of(100, 1);
+  for (const EntryKind& kind : {EntryKind{}, EntryKind{.window = 20}, EntryKind{.recurrent = true}}) {
+    ASSERT_OK_AND_ASSIGN(auto store, place.open());
+    ASSERT_OK_AND_ASSIGN(const PutOutcome outcome, store->put(make_entry(space, tokens, kind)));
+    EXPECT_EQ(outcome, PutOutcome::kSaved);
+    EXPECT_EQ(reuse(*store, *space, with(tokens, 7)), 100);
+    store.reset();
+    ASSERT_OK_AND_ASSIGN(store, place.open());
+    EXPECT_EQ(reuse(*store, *space, with(tokens, 7)), 100);
+    // The last token is always computed; what cannot be cut gives nothing then.
+    EXPECT_EQ(reuse(*store, *space, tokens), kind.recurrent ? 0 : 99);
+    for (const auto& entry : listed(*store)) ASSERT_OK(store->erase(entry.manifest));
+    EXPECT_EQ(reuse(*store, *space, with(tokens, 7)), 0);
+    EXPECT_TRUE(place.files->list("kv/blocks")->empty());
+    EXPECT_TRUE(place.files->list("kv/manifests")->empty());
+  }
+}
+
+TEST(DiskStore, AnswersTheWorkedExamplesOfTheLookup) {
+  Place place;
+  ASSERT_OK_AND_ASSIGN(auto store, place.open());
+  const auto space = test::space_named("model");
+  const auto t = tokens_of(200, 1);
+  const auto first = [&](int64_t n) { return std::vector(t.begin(), t.begin() + n); };
+  const auto put = [&](int64_t n, int64_t minimum) {
+    NewEntry entry = make_entry(space, first(n));
+    entry.minimum_reusable = minimum;
+    ASSERT_OK(store->put(entry));
+  };
+  // Saved in an order in which none makes another one useless.
+  put(160, 160);
+  put(120, 110);
+  put(100, 0);
+  EXPECT_EQ(store->list()->size(), 3U);
+  const auto other = [&](int64_t n) { return with(first(n), 50001); };
+  EXPECT_EQ(reuse(*store, *space, other(130)), 120);
+  EXPECT_EQ(reuse(*store, *space, other(105)), 100);
+  EXPECT_EQ(reuse(*store, *space, first(161)), 160);
+  EXPECT_EQ(reuse(*store, *space, first(100)), 99);
+  EXPECT_EQ(reuse(*store, *space, first(1)), 0);
+  EXPECT_EQ(reuse(*store, *space, other(1)), 1);
+  put(170, 105);
+  std::vector<int64_t> lengths;
+  for (const auto& entry : listed(*store)) lengths.push_back(entry.length);
+  EXPECT_THAT(lengths, testing::UnorderedElementsAre(170, 100));
+}
+
+TEST(DiskStore, GivesNothingToAnotherIdentity) {
+  Place place;
+  ASSERT_OK_AND_ASSIGN(auto store, place.open());
+  const auto tokens = tokens_of(100, 1);
+  const PrefixIdentity same = test::sample_space().identity;
+  const auto space = std::make_shared<const PrefixSpace>(make_prefix_space(same));
+  ASSERT_OK(store->put(make_entry(space, tokens)));
+  const auto gives = [&](const auto& change) {
+    PrefixIdentity other = same;
+    change(other);
+    return reuse(*store, make_prefix_space(other), with(tokens, 7));
+  };
+  EXPECT_EQ(gives([](PrefixIdentity& i) { i.model.digest[31] ^= std::byte{1}; }), 0);
+  EXPECT_EQ(gives([](PrefixIdentity& i) { i.tokenizer[0] ^= std::byte{1}; }), 0);
+  EXPECT_EQ(gives([](PrefixIdentity& i) { i.cache = "heads=2 k=8:q4g32 v=8:f16\n"; }), 0);
+  EXPECT_EQ(gives([](PrefixIdentity& i) { i.adapter = "other"; }), 0);
+  EXPECT_EQ(gives([](PrefixIdentity& i) { i.tenant = "other"; }), 0);
+  EXPECT_EQ(gives([](PrefixIdentity& /*i*/) {}), 100);
+  EXPECT_EQ((*store->stats()).damaged, 0U);
+}
+
+TEST(DiskStore, WritesAPageOnceForAllWhoShareIt) {
+  Place place;
+  ASSERT_OK_AND_ASSIGN(auto store, place.open());
+  const auto space = test::space_named("model");
+  const auto prompt = tokens_of(160, 1);
+  for (int32_t i = 0; i < 10; ++i) {
+    auto tokens = prompt;
+    for (const int32_t t : tokens_of(20, static_cast<uint64_t>(i) + 9)) tokens.push_back(t);
+    ASSERT_OK(store->put(make_entry(space, tokens)));
+  }
+  const DiskStats stats = *store->stats();
+  EXPECT_EQ(stats.totals.entries, 10);
+  EXPECT_EQ(stats.blocks_written, 10U + 10U);
+  EXPECT_EQ(stats.blocks_reused, 90U);
+  EXPECT_EQ(place.files->list("kv/blocks")->size(), 20U);
+  ASSERT_OK_AND_ASSIGN(const PutOutcome again, store->put(make_entry(space, prompt)));
+  EXPECT_EQ(again, PutOutcome::kSaved);  // shorter; the others give it, but nobody says so
+  // Another tenant's are others.
+  PrefixIdentity other = space->identity;
+  other.tenant = "other";
+  const auto stranger = std::make_shared<const PrefixSpace>(make_prefix_space(other));
+  ASSERT_OK(store->put(make_entry(stranger, prompt)));
+  EXPECT_EQ((*store->stats()).blocks_written, 20U + 10U);
+  EXPECT_EQ(reuse(*store, *stranger, with(prompt, 1)), 160);
+}
+
+TEST(DiskStore, SavesEqualTokensOnce) {
+  Place place;
+  ASSERT_OK_AND_ASSIGN(auto store, place.open());
+  const auto space = test::space_named("model");
+  for (const EntryKind& kind : {EntryKind{}, EntryKind{.recurrent = true}}) {
+    const auto entry = make_entry(space, tokens_of(50, kind.recurrent ? 2 : 1), kind);
+    EXPECT_EQ(*store->put(entry), PutOutcome::kSaved);
+    const auto before = (*store->stats()).totals.bytes;
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(*store->put(entry), PutOutcome::kThere);
+    EXPECT_EQ((*store->stats()).totals.bytes, before);
+  }
+  EXPECT_EQ(store->list()->size(), 2U);
+}
+
+TEST(DiskStore, UsesTheBlocksBeforeADamagedOneAndMendsItWithTheNextSave) {
+  const auto space = test::space_named("model");
+  const auto tokens = tokens_of(64, 1);
+  for (const std::string fault : {"flipped", "missing", "cut off", "swapped"}) {
+    SCOPED_TRACE(fault);
+    Place place;
+    ASSERT_OK_AND_ASSIGN(auto store, place.open());
+    ASSERT_OK(store->put(make_entry(space, tokens)));
+    ASSERT_OK_AND_ASSIGN(const auto hit, store->find(*space, with(tokens, 1)));
+    ASSERT_OK_AND_ASSIGN(const Manifest m, store->load(*space, with(tokens, 1), *hit));
+    ASSERT_EQ(m.pieces.size(), 4U);
+    const std::string third = "kv/blocks/" + m.pieces[2].block->to_string();
+    const std::string first = "kv/blocks/" + m.pieces[0].block->to_string();
+    if (fault == "flipped") flip(*place.files, third, 5000);
+    if (fault == "missing") {
+      ASSERT_OK(place.files->remove(third));
+    }
+    const std::string content = *read_file(*place.files, first, 1 << 20);
+    const auto bytes = std::as_bytes(std::span(content));
+    if (fault == "cut off") {
+      ASSERT_OK((*place.files->open(third, OpenMode::kCreate))->write_at(0, bytes.first(5000)));
+    }
+    if (fault == "swapped") {
+      ASSERT_OK((*place.files->open(third, OpenMode::kCreate))->write_at(0, bytes));
+    }
+    EXPECT_EQ(reuse(*store, *space, with(tokens, 1)), 32);
+    EXPECT_EQ((*store->stats()).damaged, 1U);
+    EXPECT_THAT(place.log.text(), testing::HasSubstr(m.pieces[2].block->to_string()));
+    EXPECT_EQ(place.files->exists("kv/quarantine/" + m.pieces[2].block->to_string()), fault != "missing");
+    // Now the index knows, too, and nothing is reported twice.
+    EXPECT_EQ(reuse(*store, *space, with(tokens, 1)), 32);
+    EXPECT_EQ((*store->stats()).damaged, 1U);
+    EXPECT_EQ(*store->put(make_entry(space, tokens)), PutOutcome::kSaved);
+    EXPECT_EQ(reuse(*store, *space, with(tokens, 1)), 64);
+    EXPECT_TRUE((*store->verify()).problems.empty());
+  }
+}
+
+TEST(DiskStore, ADamagedBlockDoesNotHideAShorterEntryThatIsWhole) {
+  Place place;
+  ASSERT_OK_AND_ASSIGN(auto store, place.open());
+  const auto space = test::space_named("model");
+  const auto tokens = tokens_of(64, 1);
+  const auto longer = tokens_of(80, 1);
+  // The window makes pages at other places than its own useless.
+  ASSERT_OK(store->put(make_entry(space, longer, {.window = 20})));
+  ASSERT_OK_AND_ASSIGN(const auto hit, store->find(*space, with(longer, 1)));
+  ASSERT_OK_AND_ASSIGN(const Manifest m, store->load(*space, with(longer, 1), *hit));
+  ASSERT_OK(store->put(make_entry(space, tokens, {.window = 20})));
+  EXPECT_EQ(reuse(*store, *space, with(longer, 1)), 80);
+  flip(*place.files, "kv/blocks/" + m.pieces[4].block->to_string(), 4100);
+  EXPECT_EQ(reuse(*store, *space, with(longer, 1)), 0);
+  EXPECT_EQ(reuse(*store, *space, with(longer, 1)), 64);
+}
+
+TEST(DiskStore, ADamagedManifestIsAMissAndGoesIntoQuarantine) {
+  Place place;
+  ASSERT_OK_AND_ASSIGN(auto store, place.open());
+  const auto space = test::space_named("model");
+  const auto tokens = tokens_of(64, 1);
+  ASSERT_OK(store->put(make_entry(space, tokens)));
+  const std::string name = (*place.files->list("kv/manifests"))[0].name;
+  flip(*place.files, "kv/manifests/" + name, 300);
+  EXPECT_EQ(reuse(*store, *space, with(tokens, 1)), 0);
+  EXPECT_TRUE(place.files->exists("kv/quarantine/" + name));
+  EXPECT_TRUE(store->list()->empty());
+  EXPECT_EQ(*store->put(make_entry(space, tokens)), PutOutcome::kSaved);
+  EXPECT_EQ(reuse(*store, *space, with(tokens, 1)), 64);
+}
+
+TEST(DiskStore, KeepsItsBudgetAndWhatWasUsedLast) {
+  Place place;
+  const auto space = test::space_named("model");
+  ASSERT_OK_AND_ASSIGN(auto store, place.open());
+  const auto put = [&](uint64_t seed) { return *store->put(make_entry(space, tokens_of(64, seed))); };
+  const auto has = [&](uint64_t seed) { return reuse(*store, *space, with(tokens_of(64, seed), 1)) == 64; };
+  put(1);
+  const uint64_t one = (*store->stats()).totals.bytes;
+  ASSERT_OK(store->set_max_bytes(3 * one));
+  for (const uint64_t seed : {2, 3}) {
+    place.clock.advance(std::chrono::seconds(10));
+    put(seed);
+  }
+  // The oldest is used again, so the second is the one that goes.
+  place.clock.advance(std::chrono::seconds(10));
+  const auto hit = store->find(*space, with(tokens_of(64, 1), 1));
+  store->touch((*hit)->manifest);
+  put(4);
+  EXPECT_TRUE(has(1));
+  EXPECT_FALSE(has(2));
+  EXPECT_TRUE(has(3));
+  EXPECT_TRUE(has(4));
+  EXPECT_LE((*store->stats()).totals.bytes, 3 * one);
+  // Lowered while it runs; a pinned entry stays.
+  ASSERT_OK(store->set_pinned((*hit)->manifest, true));
+  ASSERT_OK(store->set_max_bytes(one));
+  EXPECT_TRUE(has(1));
+  EXPECT_FALSE(has(4));
+  EXPECT_EQ(place.files->list("kv/blocks")->size(), 4U);
+  EXPECT_EQ(put(5), PutOutcome::kSaved);
+  EXPECT_TRUE(has(1));
+  EXPECT_EQ((*store->stats()).evicted, 4U);
+  ASSERT_OK(store->set_max_bytes(100));
+  EXPECT_EQ(put(6), PutOutcome::kTooLarge);
+}
+
+TEST(DiskStore, ForgetsWhatHasExpired) {
+  Place place;
+  const auto space = test::space_named("model");
+  ASSERT_OK_AND_ASSIGN(auto store, place.open());
+  NewEntry entry = make_entry(space, tokens_of(64, 1));
+  entry.seconds_to_live = 60;
+  ASSERT_OK(store->put(entry));
+  EXPECT_EQ(reuse(*store, *space, with(entry.tokens, 1)), 64);
+  place.clock.advance(std::chrono::seconds(61));
+  EXPECT_EQ(reuse(*store, *space, with(entry.tokens, 1)), 0);
+  ASSERT_OK(store->collect());
+  EXPECT_TRUE(place.files->list("kv/blocks")->empty());
+}
+
+TEST(DiskStore, CollectsWhatNobodyNamesAndNothingElse) {
+  Place place;
+  const auto space = test::space_named("model");
+  ASSERT_OK_AND_ASSIGN(auto store, place.open());
+  ASSERT_OK(store->put(make_entry(space, tokens_of(64, 1))));
+  const auto write = [&](const std::string& path) {
+    ASSERT_OK((*place.files->open(path, OpenMode::kCreate))->write_at(0, test::sample_bytes(10, 1)));
+  };
+  write("kv/blocks/" + std::string(64, 'a'));
+  write("kv/manifests/" + std::string(64, 'b'));
+  write("kv/blocks/" + std::string(32, 'c') + ".tmp");
+  write("kv/blocks/notes.txt");
+  ASSERT_OK_AND_ASSIGN(const CollectReport report, store->collect());
+  EXPECT_EQ(report.files_removed, 3);
+  EXPECT_EQ(report.strangers, 1);
+  EXPECT_TRUE(place.files->exists("kv/blocks/notes.txt"));
+  EXPECT_EQ(place.files->list("kv/blocks")->size(), 5U);
+  EXPECT_EQ(reuse(*store, *space, with(tokens_of(64, 1), 1)), 64);
+}
+
+TEST(DiskStore, MakesItsIndexAgainWhenItIsGoneDamagedOrStale) {
+  const auto space = test::space_named("model");
+  for (const std::string fault : {"deleted", "garbage", "empty", "stale"}) {
+    SCOPED_TRACE(fault);
+    Place place;
+    ASSERT_OK_AND_ASSIGN(auto store, place.open());
+    ASSERT_OK(store->put(make_entry(space, tokens_of(64, 1), {.window = 20})));
+    store.reset();
+    const std::string stale = *read_file(*place.files, "kv/index.db", 1 << 24);
+    ASSERT_OK_AND_ASSIGN(store, place.open());
+    ASSERT_OK(store->put(make_entry(space, tokens_of(80, 2))));
+    const std::string gone = store->list()->back().manifest.to_string();
+    store.reset();
+    const auto replace = [&](std::string_view content) {
+      auto file = *place.files->open("kv/index.db", OpenMode::kCreate);
+      ASSERT_OK(file->write_at(0, std::as_bytes(std::span(content))));
+    };
+    if (fault == "deleted") {
+      ASSERT_OK(place.files->remove("kv/index.db"));
+    }
+    if (fault == "garbage") replace(std::string(20000, 'x'));
+    if (fault == "empty") replace("");
+    if (fault == "stale") replace(stale);
+    ASSERT_OK_AND_ASSIGN(store, place.open());
+    EXPECT_EQ(reuse(*store, *space, with(tokens_of(64, 1), 1)), 64);
+    EXPECT_EQ(reuse(*store, *space, with(tokens_of(80, 2), 1)), fault == "stale" ? 0 : 80);
+    if (fault == "stale") {
+      EXPECT_EQ(*store->reindex(), 2);
+    }
+    EXPECT_EQ(reuse(*store, *space, with(tokens_of(80, 2), 1)), 80);
+  }
+}
+
+TEST(DiskStore, IsUsedByTwoProcessesAtOnce) {
+  // Two stores with connections of their own, on the operating system's files.
+  const kvern::test::TemporaryDirectory directory;
+  const auto files = make_posix_files();
+  const auto io = make_files_io(*files);
+  ManualClock clock{std::chrono::system_clock::time_point(std::chrono::hours(24 * 365 * 50))};
+  const DiskOptions options{.directory = directory.file("kv"), .chain = {.page = 16}};
+  const DiskParts parts{*files, *io, clock, null_log()};
+  ASSERT_OK_AND_ASSIGN(const auto one, DiskStore::open(parts, options));
+  ASSERT_OK_AND_ASSIGN(const auto two, DiskStore::open(parts, options));
+  const auto space = test::space_named("model");
+  const auto other = test::space_named("other model");
+  ASSERT_OK(one->put(make_entry(space, tokens_of(64, 1))));
+  EXPECT_EQ(reuse(*two, *space, with(tokens_of(64, 1), 1)), 64);
+  ASSERT_OK(two->put(make_entry(other, tokens_of(64, 1))));
+  EXPECT_EQ(reuse(*one, *other, with(tokens_of(64, 1), 1)), 64);
+  std::vector<std::thread> threads;
+  for (DiskStore* store : {one.get(), two.get()}) {
+    threads.emplace_back([&, store] {
+      for (uint64_t i = 0; i < 20; ++i) {
+        EXPECT_OK(store->put(make_entry(space, tokens_of(40, 100 + i))));
+        if (i % 5 == 4) {
+          EXPECT_OK(store->collect());
+        }
+        const auto erased = store->erase(store->list()->front().manifest);
+        EXPECT_TRUE(erased || erased.error().code == ErrorCode::kNotFound);
+        EXPECT_GE(reuse(*store, *space, with(tokens_of(40, 100 + i), 1)), 0);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE((*one->verify()).problems.empty());
+  EXPECT_EQ((*one->stats()).damaged + (*two->stats()).damaged, 0U);
+}
+
+TEST(DiskStore, ReadsWhereNothingCanBeWritten) {
+  const kvern::test::TemporaryDirectory directory;
+  const auto files = make_posix_files();
+  const auto io = make_files_io(*files);
+  ManualClock clock{std::chrono::system_clock::time_point(std::chrono::hours(24 * 365 * 50))};
+  DiskOptions options{.directory = directory.file("kv"), .chain = {.page = 16}};
+  const DiskParts parts{*files, *io, clock, null_log()};
+  const auto space = test::space_named("model");
+  {
+    ASSERT_OK_AND_ASSIGN(const auto store, DiskStore::open(parts, options));
+    ASSERT_OK(store->put(make_entry(space, tokens_of(64, 1))));
+  }
+  std::filesystem::permissions(directory.file("kv"),
+                               std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  options.read_only = true;
+  ASSERT_OK_AND_ASSIGN(const auto store, DiskStore::open(parts, options));
+  EXPECT_EQ(reuse(*store, *space, with(tokens_of(64, 1), 1)), 64);
+  EXPECT_ERROR(store->put(make_entry(space, tokens_of(64, 2))), kInvalidArgument, "reading only");
+  EXPECT_ERROR(store->collect(), kInvalidArgument, "reading only");
+  std::filesystem::permissions(directory.file("kv"), std::filesystem::perms::owner_all);
+}
+
+TEST(DiskStore, StaysRightWhenEveryHashCollides) {
+  Place place;
+  place.options.chain.hash = [](std::span<const std::byte>) { return Sha256Digest{}; };
+  ASSERT_OK_AND_ASSIGN(auto store, place.open());
+  const auto one = test::space_named("one");
+  const auto two = test::space_named("two");
+  for (uint64_t seed = 0; seed < 30; ++seed)
+    ASSERT_OK(store->put(make_entry(seed % 2 == 0 ? one : two, tokens_of(40, seed), {.window = 8})));
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const auto prompt = with(tokens_of(40, seed), 1);
+    EXPECT_EQ(reuse(*store, seed % 2 == 0 ? *one : *two, prompt), 40) << seed;
+    EXPECT_EQ(reuse(*store, seed % 2 == 0 ? *two : *one, prompt), 0) << seed;
+  }
+}
+
+TEST(DiskStore, AnswersAsAPlainListWouldOnRandomSaves) {
+  struct Plain {
+    const PrefixSpace* space;
+    std::vector<int32_t> tokens;
+    int64_t minimum;
+  };
+  for (uint64_t round = 0; round < 60; ++round) {
+    Place place;
+    ASSERT_OK_AND_ASSIGN(auto store, place.open());
+    uint64_t random = round + 1;
+    const auto draw = [&](uint64_t n) { return (random = test::mix(random + 77)) % n; };
+    const std::shared_ptr<const PrefixSpace> spaces[] = {test::space_named("a"), test::space_named("b")};
+    // Few different tokens and common beginnings, so that prompts share much.
+    const auto some_tokens = [&] {
+      std::vector<int32_t> tokens = tokens_of(static_cast<int64_t>(draw(60)), draw(2));
+      for (uint64_t i = draw(40) + 1; i > 0; --i) tokens.push_back(static_cast<int32_t>(draw(2)));
+      return tokens;
+    };
+    std::vector<Plain> plain;
+    for (int step = 0; step < 40; ++step) {
+      const auto& space = spaces[draw(2)];
+      if (draw(3) > 0) {
+        NewEntry entry = make_entry(space, some_tokens());
+        const auto length = entry.tokens.size();
+        entry.minimum_reusable = static_cast<int64_t>(draw(2) == 0   ? 0
+                                                      : draw(2) == 0 ? length
+                                                                     : draw(length + 1));
+        const Plain added{space.get(), entry.tokens, entry.minimum_reusable};
+        const auto equal = std::ranges::find_if(
+            plain, [&](const Plain& p) { return p.space == added.space && p.tokens == added.tokens; });
+        const bool there = equal != plain.end() && equal->minimum <= added.minimum;
+        ASSERT_EQ(*store->put(entry), there ? PutOutcome::kThere : PutOutcome::kSaved);
+        if (there) continue;
+        std::erase_if(plain, [&](const Plain& p) {
+          const bool begins = p.tokens.size() <= added.tokens.size() &&
+                              std::equal(p.tokens.begin(), p.tokens.end(), added.tokens.begin());
+          return p.space == added.space && begins &&
+                 (p.tokens.size() == added.tokens.size() || p.minimum >= added.minimum);
+        });
+        plain.push_back(added);
+        ASSERT_EQ(store->list()->size(), plain.size());
+      }
+      const std::vector<int32_t> prompt = some_tokens();
+      int64_t best = 0;
+      for (const Plain& p : plain) {
+        if (p.space != space.get()) continue;
+        const auto most = std::min(p.tokens.size(), prompt.size());
+        const auto common =
+            std::mismatch(p.tokens.begin(), p.tokens.begin() + static_cast<ptrdiff_t>(most), prompt.begin())
+                .first -
+            p.tokens.begin();
+        const int64_t use = std::min<int64_t>(common, std::ssize(prompt) - 1);
+        if (use > 0 && use >= p.minimum) best = std::max(best, use);
+      }
+      ASSERT_EQ(reuse(*store, *space, prompt), best) << "round " << round << " step " << step;
+    }
+    // The same from an index that is made again.
+    const auto before = *store->list();
+    // In another order of saves, more of them can turn out to be useless.
+    ASSERT_LE(*store->reindex(), std::ssize(before));
+    for (const Plain& p : plain) ASSERT_EQ(reuse(*store, *p.space, with(p.tokens, 9)), std::ssize(p.tokens));
+    ASSERT_EQ((*store->collect()).files_removed, 0);
+    EXPECT_TRUE((*store->verify()).problems.empty());
+  }
+}
+
+TEST(DiskStore, KeepsAttachmentsAndCheckpoints) {
+  Place place;
+  ASSERT_OK_AND_ASSIGN(auto store, place.open());
+  const auto space = test::space_named("model");
+  NewEntry entry = make_entry(space, tokens_of(40, 1));
+  entry.attachments = {{"session", test::sample_bytes(5000, 2)}};
+  entry.checkpoint = Checkpoint{.prompt_tokens = 30, .generated_tokens = 10, .seed = 5};
+  ASSERT_OK(store->put(entry));
+  // A longer entry does not replace what has more to it than its tokens.
+  ASSERT_OK(store->put(make_entry(space, tokens_of(80, 1))));
+  ASSERT_EQ(store->list()->size(), 2U);
+  ASSERT_OK_AND_ASSIGN(const Manifest m, store->manifest(store->list()->back().manifest));
+  EXPECT_EQ(m.attachments, entry.attachments);
+  EXPECT_EQ(m.checkpoint, entry.checkpoint);
+  EXPECT_TRUE(*store->covers(*space, tokens_of(40, 1)));
+  EXPECT_TRUE(*store->covers(*space, tokens_of(33, 1)));
+  EXPECT_FALSE(*store->covers(*space, tokens_of(81, 1)));
+}
+
+TEST(DiskStore, RefusesWhatItCannotKeep) {
+  Place place;
+  place.options.chain.page = 0;
+  EXPECT_ERROR(place.open(), kInvalidArgument, "page");
+  place.options.chain.page = 16;
+  ASSERT_OK_AND_ASSIGN(auto store, place.open());
+  EXPECT_ERROR(store->put(make_entry(test::space_named("m"), {})), kInvalidArgument, "token");
+  EXPECT_ERROR(store->erase({}), kNotFound, "no such");
+  EXPECT_ERROR(store->set_pinned({}, true), kNotFound, "no such");
+  // A directory keeps the pages that it was made with.
+  store.reset();
+  place.options.chain.page = 64;
+  ASSERT_OK_AND_ASSIGN(store, place.open());
+  EXPECT_EQ(store->page(), 16);
+}
+
+}  // namespace
+}  // namespace kvern::store
