@@ -1,0 +1,33 @@
+# Structured output, relative to src/text.
+set(KVERN_GRAMMAR_SOURCES
+  grammar/automaton_builder.cc
+  grammar/char_set.cc
+  grammar/determinize.cc
+  grammar/expression.cc
+  grammar/gbnf_parser.cc
+  grammar/gbnf_scanner.cc
+  grammar/grammar.cc
+  grammar/grammar_state.cc
+  grammar/structure_rules.cc
+  grammar/liveness.cc
+  grammar/mask_cache.cc
+  grammar/nfa.cc
+  grammar/rule_order.cc
+  grammar/signature.cc
+  grammar/stacks.cc
+  grammar/stepper.cc
+  grammar/char_dfa.cc
+  grammar/free_text.cc
+  grammar/json_rules.cc
+  grammar/number_rules.cc
+  grammar/regex_parser.cc
+  grammar/schema_compiler.cc
+  grammar/schema_containers.cc
+  grammar/schema_keywords.cc
+  grammar/schema_merge.cc
+  grammar/schema_values.cc
+  grammar/string_formats.cc
+  grammar/token_masks.cc
+  grammar/token_table.cc
+  grammar/token_trie.cc
+)

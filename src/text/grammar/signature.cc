@@ -1,0 +1,71 @@
+#include <array>
+#include <cstddef>
+
+#include <xxhash.h>
+
+#include "text/grammar/automaton_parts.h"
+
+namespace kvern::text::grammar {
+namespace {
+
+/// What one state looks like when its edges' ends are known by their signatures only.
+class Description {
+ public:
+  void add(uint64_t value) { words_.push_back(value); }
+  void add(const Signature& signature) {
+    add(signature.low);
+    add(signature.high);
+  }
+  Signature hash() const {
+    const XXH128_hash_t hash = XXH3_128bits(words_.data(), words_.size() * sizeof(uint64_t));
+    return {.low = hash.low64, .high = hash.high64};
+  }
+  void clear() { words_.clear(); }
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+}  // namespace
+
+// Round n tells states apart by texts of n bytes. A byte leads to a state of round n - 1. A rule called takes
+// at least a byte before it returns, so the state behind it counts in round n - 1 too, while its start counts
+// in round n: it is computed before, in the order of first calls.
+void fill_signatures(Automaton& automaton, const std::vector<uint32_t>& order) {
+  const size_t count = automaton.states.size();
+  std::vector<StateId> sequence;
+  std::vector<bool> is_start(count, false);
+  for (const uint32_t rule : order) {
+    sequence.push_back(automaton.rules[rule].start);
+    is_start[automaton.rules[rule].start] = true;
+  }
+  for (StateId state = 0; state < count; ++state)
+    if (!is_start[state]) sequence.push_back(state);
+
+  std::vector<Signature> before(count);
+  std::vector<Signature> now(count);
+  Description description;
+  for (uint32_t round = 0; round <= kSignatureBytes; ++round) {
+    for (const StateId id : sequence) {
+      const Automaton::State& state = automaton.states[id];
+      description.clear();
+      description.add((state.accepts ? 1U : 0U) | (state.live ? 2U : 0U));
+      if (round > 0) {
+        for (const auto& edge : automaton.bytes_of(id)) {
+          description.add(edge.first | static_cast<uint64_t>(edge.last) << 8 | uint64_t{1} << 16);
+          description.add(before[edge.target]);
+        }
+        for (const auto& call : automaton.calls_of(id)) {
+          description.add(uint64_t{2} << 16);
+          description.add(now[automaton.rules[call.rule].start]);
+          description.add(before[call.target]);
+        }
+      }
+      now[id] = description.hash();
+    }
+    std::swap(before, now);
+  }
+  automaton.signatures = std::move(before);
+}
+
+}  // namespace kvern::text::grammar

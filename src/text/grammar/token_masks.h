@@ -1,0 +1,47 @@
+// Which tokens may come at one state of an automaton, as far as that depends on the state alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "text/grammar/automaton.h"
+#include "text/grammar/stepper.h"
+#include "text/grammar/token_trie.h"
+
+namespace kvern::text::grammar {
+
+/// Tokens whose bytes are read up to the end of the state's rule: the rest of them, `suffix`, depends on what
+/// comes behind it.
+struct OpenTokens {
+  std::string_view suffix;
+  uint32_t begin = 0;
+  uint32_t count = 0;
+};
+
+/// A set of tokens, and those that the stack decides. Immutable once made.
+struct StateMask {
+  /// The tokens that may come whatever the stack is: as bits where there are many, else as ids.
+  std::vector<uint64_t> dense;
+  std::vector<TokenId> sparse;
+  /// Ranges of `open_tokens`.
+  std::vector<OpenTokens> open;
+  std::vector<TokenId> open_tokens;
+
+  size_t memory_bytes() const;
+};
+
+/// Reads every token of a trie from `state` on. `vocabulary` is the length of a mask. Suffixes borrow from
+/// the trie's tokens. The time is bounded: in a hopelessly ambiguous grammar, tokens that were not looked at
+/// are left out, but never those of one byte.
+StateMask mask_of_state(const Automaton& automaton, StateId state, const TokenTrie& trie, size_t vocabulary);
+
+/// What becomes of open tokens when the rule returns to `state`.
+StateMask mask_of_suffixes(const Automaton& automaton, StateId state, const StateMask& open,
+                           const ByteSet& follow);
+
+/// The open tokens of which the next byte is in `follow`; nothing else is copied.
+StateMask open_with(const StateMask& mask, const ByteSet& follow);
+
+}  // namespace kvern::text::grammar

@@ -1,0 +1,11 @@
+# Tests of structured output.
+add_library(kvern_grammar_test_support STATIC grammar/schema_oracle.cc grammar/vocabulary_checks.cc)
+target_link_libraries(kvern_grammar_test_support PUBLIC kvern::text kvern_test_support)
+kvern_add_test(grammar/gbnf_parser_test.cc LINK kvern::text)
+kvern_add_test(grammar/mask_property_test.cc LINK kvern::text rapidcheck_gtest)
+kvern_add_test(grammar/schema_rules_test.cc LINK kvern_grammar_test_support)
+kvern_add_test(grammar/grammar_test.cc LINK kvern_grammar_test_support)
+kvern_add_test(grammar/structure_test.cc LINK kvern::text)
+kvern_add_test(grammar/vocabularies_test.cc LINK kvern_grammar_test_support LABELS shared peer)
+target_compile_definitions(text_grammar_vocabularies_test PRIVATE KVERN_PEERS_DIR="${KVERN_PEERS_DIR}")
+set_tests_properties(text/grammar/vocabularies_test PROPERTIES FIXTURES_REQUIRED peer_tokenizers)
