@@ -25,7 +25,7 @@ std::unexpected<Error> invalid(const std::string& path, std::string message) {
 }
 
 /// The path for a message: the body itself has no name.
-std::string_view shown_path(const std::string& path) { return path.empty() ? "the body" : path; }
+std::string shown_path(const std::string& path) { return path.empty() ? "the body" : path; }
 
 std::string range_text(int64_t min, int64_t max) {
   if (max == std::numeric_limits<int64_t>::max())

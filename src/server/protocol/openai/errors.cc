@@ -37,11 +37,14 @@ ApiError submit_error(const Error& error, std::string_view prompt_field) {
     api.status = 429;
     api.code = "queue_full";
     api.param.reset();
-  } else if (error.where == "prompt") {
-    return context_exceeded(api, prompt_field);
-  } else if (error.where == "max_new_tokens") {
-    api.param = prompt_field == kChatPromptField ? "max_completion_tokens" : "max_tokens";
+    return api;
   }
+  if (error.where == "prompt") return context_exceeded(api, prompt_field);
+  if (error.where == "choices") api.param = "n";
+  if (error.where == "best") api.param = "best_of";
+  if (error.where == "max_new_tokens")
+    api.param = prompt_field == kChatPromptField ? "max_completion_tokens" : "max_tokens";
+  if (api.param) api.message = *api.param + ": " + api.message;
   return api;
 }
 
