@@ -22,7 +22,8 @@ using StateId = uint32_t;
 inline constexpr StateId kNoState = UINT32_MAX;
 using ByteSet = std::bitset<256>;
 
-/// Equal for states that take the same texts of up to kSignatureBytes bytes, in any grammar.
+/// Equal for states that take the same texts of up to kSignatureBytes bytes and can have the same bytes
+/// behind their rules, in any grammar.
 struct Signature {
   uint64_t low = 0;
   uint64_t high = 0;

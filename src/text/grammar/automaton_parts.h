@@ -29,6 +29,7 @@ LivenessResult remove_dead_ends(Automaton& automaton, const Spellable& spellable
 /// Fills first, follow, rows and `only_returns`. `order` is that of rules_by_first_calls().
 void fill_byte_sets(Automaton& automaton, const std::vector<uint32_t>& order);
 void fill_rows(Automaton& automaton);
+/// Needs `follow`.
 void fill_signatures(Automaton& automaton, const std::vector<uint32_t>& order);
 
 }  // namespace kvern::text::grammar

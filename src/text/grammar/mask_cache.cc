@@ -17,7 +17,7 @@ void add(const StateMask& from, TokenMask& to) {
 }
 
 /// Adds the open tokens of `more`, which are others.
-void merge_open(const StateMask& more, StateMask& mask) {
+void add_open(const StateMask& more, StateMask& mask) {
   for (OpenTokens group : more.open) {
     const auto tokens = std::span(more.open_tokens).subspan(group.begin, group.count);
     group.begin = static_cast<uint32_t>(mask.open_tokens.size());
@@ -80,7 +80,7 @@ MaskNode::~MaskNode() {
 }
 
 size_t MaskNode::memory_bytes() const {
-  return sizeof(*this) + sizeof(Child) + own.memory_bytes() + (common ? common->memory_bytes() : 0);
+  return sizeof(*this) + sizeof(Child) + own.memory_bytes() + (pays_for_common ? common->memory_bytes() : 0);
 }
 
 MaskCache::MaskCache(const Automaton& automaton, const TokenTable& vocabulary, size_t max_bytes)
@@ -147,22 +147,17 @@ const MaskNode& MaskCache::child(const MaskNode& parent, StateId return_to,
 
 std::unique_ptr<MaskNode> MaskCache::make_root(StateId state) const {
   auto node = std::make_unique<MaskNode>();
-  const ByteSet& follow = automaton_.rules[automaton_.states[state].rule].follow;
   node->common = vocabulary_.short_mask(automaton_, state);
+  node->pays_for_common = node->common.use_count() <= 2;
   node->own = mask_of_state(automaton_, state, vocabulary_.long_tokens(), vocabulary_.size());
-  const StateMask long_open = open_with(node->own, follow);
-  node->own.open.clear();
-  node->own.open_tokens.clear();
-  merge_open(open_with(*node->common, follow), node->own);
-  merge_open(long_open, node->own);
+  add_open(*node->common, node->own);
   add_ids(state, *node);
   return node;
 }
 
 std::unique_ptr<MaskNode> MaskCache::make_child(const MaskNode& parent, StateId return_to) const {
   auto node = std::make_unique<MaskNode>();
-  const ByteSet& follow = automaton_.rules[automaton_.states[return_to].rule].follow;
-  node->own = mask_of_suffixes(automaton_, return_to, parent.own, follow);
+  node->own = mask_of_suffixes(automaton_, return_to, parent.own);
   if (parent.ids_open) add_ids(return_to, *node);
   return node;
 }

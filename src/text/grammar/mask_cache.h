@@ -22,6 +22,8 @@ class TokenTable;
 struct MaskNode {
   /// Shared with other grammars; null but at a state without a stack.
   std::shared_ptr<const StateMask> common;
+  /// No other grammar had it before.
+  bool pays_for_common = false;
   StateMask own;
   /// A token that the grammar names by its id may come behind the end of the rule.
   bool ids_open = false;

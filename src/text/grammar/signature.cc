@@ -65,6 +65,14 @@ void fill_signatures(Automaton& automaton, const std::vector<uint32_t>& order) {
     }
     std::swap(before, now);
   }
+  for (StateId id = 0; id < count; ++id) {
+    description.clear();
+    description.add(before[id]);
+    const ByteSet& follow = automaton.rules[automaton.states[id].rule].follow;
+    for (size_t word = 0; word < follow.size(); word += 64)
+      description.add(((follow >> word) & ByteSet(UINT64_MAX)).to_ullong());
+    before[id] = description.hash();
+  }
   automaton.signatures = std::move(before);
 }
 

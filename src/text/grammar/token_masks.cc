@@ -36,6 +36,7 @@ class Walk {
  public:
   Walk(const Automaton& automaton, StateId state, const TokenTrie& trie, size_t vocabulary)
       : trie_(trie),
+        follow_(automaton.rules[automaton.states[state].rule].follow),
         stepper_(automaton, stacks_),
         levels_(trie.max_depth() + 1),
         bits_((vocabulary + 63) / 64, 0) {
@@ -55,7 +56,8 @@ class Walk {
   size_t visit(size_t index) {
     const TokenTrie::Node& node = trie_.nodes()[index];
     std::vector<Position>& behind = levels_[node.depth + 1U];
-    if (stepper_.step(levels_[node.depth], node.byte, behind)) open_ranges_.push_back(index);
+    if (stepper_.step(levels_[node.depth], node.byte, behind) && follow_[node.byte])
+      open_ranges_.push_back(index);
     if (behind.empty()) return node.end;
     if (node.own > 0 && std::ranges::any_of(behind, [&](const Position& p) { return stepper_.is_live(p); }))
       for (uint32_t t = 0; t < node.own; ++t) allow(trie_.tokens()[node.first_token + t].id);
@@ -94,6 +96,7 @@ class Walk {
   }
 
   const TokenTrie& trie_;
+  const ByteSet& follow_;
   Stacks stacks_;
   Stepper stepper_;
   /// The positions behind the bytes of the nodes on the path to the present one.
@@ -115,8 +118,8 @@ StateMask mask_of_state(const Automaton& automaton, StateId state, const TokenTr
   return Walk(automaton, state, trie, vocabulary).run();
 }
 
-StateMask mask_of_suffixes(const Automaton& automaton, StateId state, const StateMask& open,
-                           const ByteSet& follow) {
+StateMask mask_of_suffixes(const Automaton& automaton, StateId state, const StateMask& open) {
+  const ByteSet& follow = automaton.rules[automaton.states[state].rule].follow;
   Stacks stacks;
   Stepper stepper(automaton, stacks);
   StateMask mask;
@@ -141,19 +144,6 @@ StateMask mask_of_suffixes(const Automaton& automaton, StateId state, const Stat
   }
   set_open(std::move(still_open), mask);
   return mask;
-}
-
-StateMask open_with(const StateMask& mask, const ByteSet& follow) {
-  StateMask kept;
-  for (const OpenTokens& group : mask.open) {
-    if (!follow[static_cast<uint8_t>(group.suffix.front())]) continue;
-    OpenTokens copy = group;
-    copy.begin = static_cast<uint32_t>(kept.open_tokens.size());
-    const auto tokens = std::span(mask.open_tokens).subspan(group.begin, group.count);
-    kept.open_tokens.insert(kept.open_tokens.end(), tokens.begin(), tokens.end());
-    kept.open.push_back(copy);
-  }
-  return kept;
 }
 
 }  // namespace kvern::text::grammar

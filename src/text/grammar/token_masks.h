@@ -32,16 +32,13 @@ struct StateMask {
   size_t memory_bytes() const;
 };
 
-/// Reads every token of a trie from `state` on. `vocabulary` is the length of a mask. Suffixes borrow from
-/// the trie's tokens. The time is bounded: in a hopelessly ambiguous grammar, tokens that were not looked at
-/// are left out, but never those of one byte.
+/// Reads every token of a trie from `state` on. `vocabulary` is the length of a mask. Open are only tokens
+/// whose next byte can follow the rule at all. Suffixes borrow from the trie's tokens. The time is bounded:
+/// in a hopelessly ambiguous grammar, tokens that were not looked at are left out, but never those of one
+/// byte.
 StateMask mask_of_state(const Automaton& automaton, StateId state, const TokenTrie& trie, size_t vocabulary);
 
 /// What becomes of open tokens when the rule returns to `state`.
-StateMask mask_of_suffixes(const Automaton& automaton, StateId state, const StateMask& open,
-                           const ByteSet& follow);
-
-/// The open tokens of which the next byte is in `follow`; nothing else is copied.
-StateMask open_with(const StateMask& mask, const ByteSet& follow);
+StateMask mask_of_suffixes(const Automaton& automaton, StateId state, const StateMask& open);
 
 }  // namespace kvern::text::grammar
