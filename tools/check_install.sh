@@ -17,6 +17,7 @@ cmake -S examples -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_P
 cmake --build "$work/build" >/dev/null
 "$work/build/stream_text" "$model" "Once upon a time" 16
 "$work/build/ask" "$model" "What is the color of the sky?"
+"$work/build/many_chats" "$model" "What is the color of the sky?" "What is the name of the cat?"
 
 echo "the state library alone, through find_package"
 cmake -S examples -B "$work/state" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/prefix" \

@@ -12,8 +12,8 @@
  * - Options structs are filled with the values of kvern_..._default() first, then changed.
  * - Numbers are f32 and dense unless a stride is given; sizes are in floats, memory in bytes.
  *
- * What the operations mean is said in kvern/state.h and kvern/language_model.h, in more words. Link
- * kvern::state for everything down to kvern_kv_..., kvern::engine for kvern_model_... too.
+ * What the operations mean is said in kvern/state.h, kvern/language_model.h and kvern/engine.h, in more
+ * words. Link kvern::state for everything down to kvern_kv_..., kvern::engine for the rest too.
  */
 #ifndef KVERN_KVERN_H
 #define KVERN_KVERN_H
@@ -235,11 +235,16 @@ typedef struct kvern_generate_options {
   int32_t top_k;     /* 0: all */
   float top_p;       /* 1: all */
   float min_p;       /* 0: all */
+  /* Of the newest 64 tokens: divides the logit of each if positive, else multiplies it; 1: off. */
+  float repeat_penalty;
+  float presence_penalty;  /* taken from the logit of each of these tokens, once */
+  float frequency_penalty; /* the same, as often as it is there */
   uint64_t seed;
   const char* const* stop; /* the text ends before the first of these */
   size_t stop_count;
-  kvern_on_text on_text; /* NULL: nobody listens */
-  void* user;            /* passed to on_text */
+  bool ignore_end_tokens; /* the model's own end does not end the text */
+  kvern_on_text on_text;  /* NULL: nobody listens */
+  void* user;             /* passed to on_text */
 } kvern_generate_options;
 kvern_generate_options kvern_generate_options_default(void);
 
@@ -277,6 +282,124 @@ kvern_code kvern_model_tokenize(const kvern_model* model, const char* text, int3
 /* Text of ids, special tokens left out, ended by a zero; given back with kvern_free. size may be NULL. */
 kvern_code kvern_model_detokenize(const kvern_model* model, const int32_t* ids, size_t count, char** text,
                                   size_t* size, kvern_error* error);
+
+/* ---- Many requests at once ---- */
+
+/* A model and the thread that runs it for all requests together. Any thread may use it at any time, except
+ * that it is freed once. What a request gets is the same as if it ran alone. */
+typedef struct kvern_engine kvern_engine;
+/* What a request gets, as it comes. One thread at a time, but kvern_reply_cancel and kvern_reply_ready may be
+ * called by any. It may outlive its engine, which ends it. */
+typedef struct kvern_reply kvern_reply;
+
+#define KVERN_DEFAULT_BYTES UINT64_MAX
+
+typedef struct kvern_engine_options {
+  kvern_model_options model;
+  uint64_t kv_bytes;     /* most bytes of keys and values; 0: no limit; KVERN_DEFAULT_BYTES: what is free */
+  uint64_t prefix_bytes; /* of these for kept beginnings of prompts; KVERN_DEFAULT_BYTES: all; 0: none */
+  int64_t max_rows;      /* choices that are generated at the same time */
+  int64_t max_waiting;   /* requests that wait for their first step; one more is refused */
+} kvern_engine_options;
+kvern_engine_options kvern_engine_options_default(void);
+
+kvern_code kvern_engine_load(const kvern_engine_options* options, kvern_engine** out, kvern_error* error);
+/* Cancels what runs and waits for the thread. */
+void kvern_engine_free(kvern_engine* engine);
+
+/* Texts that are NULL or "" are not given. */
+typedef struct kvern_request {
+  /* Exactly one of these three: a text, token ids, a conversation for the model's chat template. */
+  const char* prompt;
+  const int32_t* ids;
+  size_t id_count;
+  const kvern_message* messages;
+  size_t message_count;
+  kvern_generate_options options; /* on_text must be NULL: events come by kvern_reply_next */
+  int32_t choices;                /* continuations of the one prompt */
+  const char* json_schema;        /* the text is JSON under this schema, or follows this grammar in GBNF; */
+  const char* grammar;            /* at most one of them */
+  int32_t top_logprobs;           /* with each token its log-probability and so many likely ones; -1: none */
+  const char* client;             /* whose request it is: clients get turns, not requests */
+  const char* name_space;         /* beginnings of prompts are shared where this is the same only */
+  bool reuse_prefix;              /* never changes what is generated */
+  int64_t timeout_ms;             /* the request fails when it has not ended by then; 0: never */
+} kvern_request;
+kvern_request kvern_request_default(void);
+
+/* Hands a request over and returns: what is wrong with it, or a reply. */
+kvern_code kvern_engine_submit(kvern_engine* engine, const kvern_request* request, kvern_reply** out,
+                               kvern_error* error);
+/* As kvern_reply_cancel, if the request has not ended. */
+void kvern_reply_free(kvern_reply* reply);
+
+typedef struct kvern_usage {
+  int64_t prompt_tokens;
+  int64_t cached_tokens; /* of the prompt, taken from a kept beginning or a running request */
+  int64_t computed_tokens;
+  int64_t generated_tokens;               /* of all choices */
+  double queue_ms, prefill_ms, decode_ms; /* until the first step, the first token, the end */
+} kvern_usage;
+
+typedef struct kvern_token_probability {
+  int32_t token;
+  float logprob;
+} kvern_token_probability;
+
+typedef int32_t kvern_event_kind;
+enum {
+  KVERN_EVENT_NONE,       /* nothing: the request has ended */
+  KVERN_EVENT_PROMPT,     /* a part of the prompt is done: usage */
+  KVERN_EVENT_TOKEN,      /* choice, text, token, logprob, top */
+  KVERN_EVENT_CHOICE_END, /* choice, text, finish_reason, stop_string */
+  KVERN_EVENT_END         /* usage; the last event */
+};
+
+/* Members that do not belong to the kind are 0, NULL or "". Texts and arrays are the reply's, until the next
+ * call for it. */
+typedef struct kvern_event {
+  kvern_event_kind kind;
+  int32_t choice;
+  const char* text; /* complete UTF-8, ended by a zero; all texts of a choice, joined, are its text */
+  size_t text_size;
+  int32_t token;
+  float logprob;                      /* with top_logprobs */
+  const kvern_token_probability* top; /* as above, falling */
+  size_t top_count;
+  const char* finish_reason; /* "stop", "length", "cancelled"; static */
+  const char* stop_string;   /* the one that ended the choice, if one did */
+  kvern_usage usage;
+} kvern_event;
+
+/* Waits for the next event. An error is that of the request, which has ended by it. */
+kvern_code kvern_reply_next(kvern_reply* reply, kvern_event* out, kvern_error* error);
+/* Whether kvern_reply_next would return at once. False for NULL. */
+bool kvern_reply_ready(const kvern_reply* reply);
+/* Ends the request within a step of the model and returns at once; events still come, up to
+ * KVERN_EVENT_END. */
+void kvern_reply_cancel(kvern_reply* reply);
+
+/* Counters since the start, and what is there now. */
+typedef struct kvern_engine_stats {
+  uint64_t steps;
+  uint64_t requests_ended, requests_failed, requests_cancelled;
+  uint64_t prompt_tokens, cached_tokens, generated_tokens;
+  int64_t running; /* choices in the batch */
+  int64_t waiting; /* requests that wait for their first step */
+  int64_t outside; /* choices that gave way for a while for want of memory */
+  int64_t kept_prefixes;
+  uint64_t kv_budget_bytes; /* 0: no limit */
+  uint64_t kv_live_bytes;   /* of running requests and kept beginnings, shared ones once */
+  uint64_t kv_shared_bytes; /* what sharing saves */
+  bool healthy;             /* false once the thread has ended by a fault of its own */
+} kvern_engine_stats;
+kvern_code kvern_engine_get_stats(const kvern_engine* engine, kvern_engine_stats* out, kvern_error* error);
+
+/* As kvern_model_tokenize and kvern_model_detokenize. */
+kvern_code kvern_engine_tokenize(const kvern_engine* engine, const char* text, int32_t** ids, size_t* count,
+                                 kvern_error* error);
+kvern_code kvern_engine_detokenize(const kvern_engine* engine, const int32_t* ids, size_t count, char** text,
+                                   size_t* size, kvern_error* error);
 
 #ifdef __cplusplus
 }

@@ -32,8 +32,13 @@ struct GenerateOptions {
   int32_t top_k = 40;        ///< 0: all
   float top_p = 0.95F;       ///< 1: all
   float min_p = 0.05F;       ///< 0: all
+  /// Of the newest 64 tokens: divides the logit of each if positive, else multiplies it; 1: off.
+  float repeat_penalty = 1.0F;
+  float presence_penalty = 0.0F;   ///< taken from the logit of each of these tokens, once
+  float frequency_penalty = 0.0F;  ///< the same, as often as it is there
   uint64_t seed = 0;
   std::vector<std::string> stop{};  ///< the text ends before the first of these
+  bool ignore_end_tokens = false;   ///< the model's own end does not end the text
 };
 
 struct ChatMessage {

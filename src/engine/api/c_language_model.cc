@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/api/c_convert.h"
 #include "kvern/kvern.h"
 #include "kvern/language_model.h"
 #include "state/api/c_error.h"
@@ -13,48 +14,18 @@ using kvern::Status;
 using kvern::c_api::check_array;
 using kvern::c_api::check_pointer;
 using kvern::c_api::copied;
+using kvern::c_api::generate_options_of;
 using kvern::c_api::guarded;
+using kvern::c_api::ids_of;
+using kvern::c_api::messages_of;
+using kvern::c_api::model_options_of;
+using kvern::c_api::static_reason;
 
 struct kvern_model {
   kvern::LanguageModel model;
 };
 
 namespace {
-
-constexpr const char* kFinishReasons[] = {"stop", "length", "cancelled"};
-
-// The same text with static lifetime.
-const char* static_reason(const std::string& reason) {
-  for (const char* known : kFinishReasons) {
-    if (reason == known) return known;
-  }
-  return "";
-}
-
-Result<kvern::GenerateOptions> options_of(const kvern_generate_options& options) {
-  kvern::GenerateOptions made{.max_new_tokens = options.max_new_tokens,
-                              .temperature = options.temperature,
-                              .top_k = options.top_k,
-                              .top_p = options.top_p,
-                              .min_p = options.min_p,
-                              .seed = options.seed};
-  KVERN_TRY_STATUS(check_array(options.stop, options.stop_count, "stop"));
-  for (size_t i = 0; i < options.stop_count; ++i) {
-    KVERN_TRY_STATUS(check_pointer(options.stop[i], "stop"));
-    made.stop.emplace_back(options.stop[i]);
-  }
-  return made;
-}
-
-Result<std::vector<kvern::ChatMessage>> messages_of(std::span<const kvern_message> messages) {
-  std::vector<kvern::ChatMessage> made;
-  for (const kvern_message& message : messages) {
-    KVERN_TRY_STATUS(check_pointer(message.role, "role"));
-    KVERN_TRY_STATUS(check_pointer(message.content, "content"));
-    made.push_back({.role = message.role, .content = message.content});
-  }
-  return made;
-}
 
 // Fills `out` with copies, or nothing of it.
 void copy_to(const kvern::Generation& generation, kvern_generation& out) {
@@ -81,7 +52,7 @@ Status generate(kvern_model* model, const kvern_generate_options* asked, kvern_g
   KVERN_TRY_STATUS(check_pointer(model, "model"));
   KVERN_TRY_STATUS(check_pointer(out, "out"));
   const kvern_generate_options options = asked == nullptr ? kvern_generate_options_default() : *asked;
-  KVERN_TRY(const kvern::GenerateOptions made, options_of(options));
+  KVERN_TRY(const kvern::GenerateOptions made, generate_options_of(options));
   kvern::OnText on_text;
   if (options.on_text != nullptr) {
     on_text = [&options](std::string_view text) {
@@ -91,10 +62,6 @@ Status generate(kvern_model* model, const kvern_generate_options* asked, kvern_g
   KVERN_TRY(const kvern::Generation generation, run(model->model, made, on_text));
   copy_to(generation, *out);
   return Ok{};
-}
-
-std::vector<int32_t> ids_of(const int32_t* ids, size_t count) {
-  return count == 0 ? std::vector<int32_t>() : std::vector<int32_t>(ids, ids + count);
 }
 
 }  // namespace
@@ -108,15 +75,8 @@ kvern_code kvern_model_load(const kvern_model_options* options, kvern_model** ou
     KVERN_TRY_STATUS(check_pointer(out, "out"));
     *out = nullptr;
     KVERN_TRY_STATUS(check_pointer(options, "options"));
-    KVERN_TRY_STATUS(check_pointer(options->path, "path"));
-    KVERN_TRY_STATUS(check_pointer(options->kv_type, "kv_type"));
-    KVERN_TRY_STATUS(check_pointer(options->cpu_target, "cpu_target"));
-    KVERN_TRY(kvern::LanguageModel model,
-              kvern::LanguageModel::load({.path = options->path,
-                                          .threads = options->threads,
-                                          .context_tokens = options->context_tokens,
-                                          .kv_type = options->kv_type,
-                                          .cpu_target = options->cpu_target}));
+    KVERN_TRY(const kvern::ModelOptions made, model_options_of(*options));
+    KVERN_TRY(kvern::LanguageModel model, kvern::LanguageModel::load(made));
     *out = new kvern_model{std::move(model)};
     return Ok{};
   });
@@ -131,9 +91,13 @@ kvern_generate_options kvern_generate_options_default(void) {
           .top_k = options.top_k,
           .top_p = options.top_p,
           .min_p = options.min_p,
+          .repeat_penalty = options.repeat_penalty,
+          .presence_penalty = options.presence_penalty,
+          .frequency_penalty = options.frequency_penalty,
           .seed = options.seed,
           .stop = nullptr,
           .stop_count = 0,
+          .ignore_end_tokens = options.ignore_end_tokens,
           .on_text = nullptr,
           .user = nullptr};
 }

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "engine/api/options.h"
 #include "engine/chat/chat_prompt.h"
 #include "engine/loop/session.h"
 
@@ -19,15 +20,8 @@ struct LanguageModel::Impl {
   }
 
   Result<Generation> run(std::vector<int32_t> prompt, const GenerateOptions& options, const OnText& on_text) {
-    engine::GenerateRequest request;
+    engine::GenerateRequest request = engine::generate_request(options);
     request.prompt = std::move(prompt);
-    request.max_new_tokens = options.max_new_tokens;
-    request.sampling.temperature = options.temperature;
-    request.sampling.top_k = options.top_k;
-    request.sampling.top_p = options.top_p;
-    request.sampling.min_p = options.min_p;
-    request.sampling.seed = options.seed;
-    request.stop = options.stop;
     bool cancelled = false;
     engine::GenerateEvents events;
     events.is_cancelled = [&] { return cancelled; };
@@ -50,12 +44,7 @@ Result<LanguageModel> LanguageModel::load(const ModelOptions& options) {
   auto impl = std::make_unique<Impl>();
   impl->files = make_posix_files();
   impl->clock = make_system_clock();
-  engine::EngineOptions engine{.model_path = options.path,
-                               .cpu_target = options.cpu_target,
-                               .threads = options.threads,
-                               .context_tokens = options.context_tokens,
-                               .kv = {.type = options.kv_type}};
-  KVERN_TRY(impl->engine, engine::Engine::open(*impl->files, engine));
+  KVERN_TRY(impl->engine, engine::Engine::open(*impl->files, engine::engine_options(options)));
   impl->session = std::make_unique<engine::Session>(*impl->engine);
   return LanguageModel(std::move(impl));
 }
