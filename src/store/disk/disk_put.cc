@@ -7,6 +7,11 @@
 #include "store/disk/disk_store.h"
 
 namespace kvern::store {
+namespace {
+
+constexpr size_t kMostKnown = size_t{1} << 20;
+
+}  // namespace
 
 // What a save has made so far.
 struct DiskStore::Writing {
@@ -22,25 +27,37 @@ Result<PutOutcome> DiskStore::put(const NewEntry& entry) {
   KVERN_CHECK(entry.space != nullptr && entry.pieces != nullptr);
   const uint64_t most = max_bytes_;
   if (entry.tokens.empty()) return fail(ErrorCode::kInvalidArgument, "a saved prefix has at least one token");
-  if (most > 0 && entry.bytes() > most) return PutOutcome::kTooLarge;
+  if (most > 0 && entry.file_bytes(chain_.page) > most) return PutOutcome::kTooLarge;
   const auto links = prefix_chain(entry.space->root, entry.tokens, chain_);
-  if (index_damaged_.exchange(false)) KVERN_TRY_STATUS(reindex());
-  KVERN_TRY_STATUS(make_room(entry, links));
-  auto saved = save(entry, links);
-  if (!saved && saved.error().code == ErrorCode::kCorrupt) index_damaged_ = true;
-  if (!saved || *saved == PutOutcome::kThere) return saved;
-  ++counters_.saved;
-  if (most > 0) KVERN_TRY_STATUS(evict_to(most));
+  Result<PutOutcome> saved =
+      index_damaged_.exchange(false)
+          ? std::unexpected(Error{.code = ErrorCode::kCorrupt, .message = "found by a lookup"})
+          : try_put(entry, links);
+  if (!saved && saved.error().code == ErrorCode::kCorrupt) {
+    KVERN_TRY_STATUS(rebuild_index(saved.error()));
+    saved = try_put(entry, links);
+  }
+  if (saved && *saved == PutOutcome::kSaved) ++counters_.saved;
   return saved;
+}
+
+// kCorrupt when the index turns out to be damaged.
+Result<PutOutcome> DiskStore::try_put(const NewEntry& entry, const std::vector<Sha256Digest>& links) {
+  KVERN_TRY_STATUS(make_room(entry, links));
+  KVERN_TRY(const PutOutcome outcome, save(entry, links));
+  const uint64_t most = max_bytes_;
+  if (most > 0 && outcome == PutOutcome::kSaved) KVERN_TRY_STATUS(evict_to(most));
+  return outcome;
 }
 
 // Others may be removed before the entry is written, for what it will take at most.
 Status DiskStore::make_room(const NewEntry& entry, const std::vector<Sha256Digest>& links) {
   const uint64_t most = max_bytes_;
   if (most == 0) return Ok{};
-  uint64_t wanted = entry.bytes();
+  uint64_t wanted = entry.file_bytes(chain_.page);
   {
     const MutexLock lock(mutex_);
+    KVERN_TRY_STATUS(check_index());
     KVERN_TRY_STATUS(flush_touches());
     KVERN_TRY(const auto shared,
               index_->lookup().longest({.prompt = entry.tokens, .links = links, .page = chain_.page}));
@@ -57,17 +74,8 @@ Status DiskStore::make_room(const NewEntry& entry, const std::vector<Sha256Diges
 // Under the shared lock: what was seen to be there stays there until the index has it.
 Result<PutOutcome> DiskStore::save(const NewEntry& entry, const std::vector<Sha256Digest>& links) {
   KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kShared));
-  {
-    const MutexLock lock(mutex_);
-    KVERN_TRY_STATUS(flush_touches());
-    const LookupQuery query{.prompt = entry.tokens, .links = links, .page = chain_.page};
-    KVERN_TRY(const auto same, index_->lookup().exact(query));
-    const bool whole = same && same->tokens == same->length && same->minimum <= entry.minimum_reusable;
-    if (whole && !entry.has_extras() && !entry.pinned && manifests_.exists(same->manifest)) {
-      KVERN_TRY_STATUS(index_->touch(same->manifest, now_seconds()));
-      return PutOutcome::kThere;
-    }
-  }
+  KVERN_TRY(const auto same, same_entry(entry, links));
+  if (same && is_known_good(*same)) return PutOutcome::kThere;
   Writing writing{.manifest = {.model = entry.space->identity.model,
                                .tokenizer = entry.space->identity.tokenizer,
                                .space = entry.space->names,
@@ -82,13 +90,46 @@ Result<PutOutcome> DiskStore::save(const NewEntry& entry, const std::vector<Sha2
                                .checkpoint = entry.checkpoint},
                   .links = links};
   KVERN_TRY_STATUS(write_pieces(entry, writing));
-  if (writing.new_blocks > 0) KVERN_TRY_STATUS(blocks_.sync());
+  if (writing.new_blocks > 0) {
+    KVERN_TRY_STATUS(blocks_.sync());
+  } else if (same && manifest(*same)) {
+    know_good(*same);  // every block was looked at
+    return PutOutcome::kThere;
+  }
   writing.encoded = encode_manifest(writing.manifest);
   KVERN_TRY_STATUS(manifests_.add(writing.encoded.name, writing.encoded.bytes));
   KVERN_TRY_STATUS(manifests_.sync());
   counters_.bytes_written += writing.encoded.bytes.size();
   KVERN_TRY_STATUS(insert(entry, writing));
+  know_good(writing.encoded.name);
   return PutOutcome::kSaved;
+}
+
+// The entry of these tokens that is as good as the new one, as far as the index knows; it counts as used now.
+Result<std::optional<ContentName>> DiskStore::same_entry(const NewEntry& entry,
+                                                         const std::vector<Sha256Digest>& links) {
+  if (entry.has_extras() || entry.pinned) return std::optional<ContentName>();
+  const MutexLock lock(mutex_);
+  KVERN_TRY_STATUS(check_index());
+  KVERN_TRY_STATUS(flush_touches());
+  const LookupQuery query{.prompt = entry.tokens, .links = links, .page = chain_.page};
+  KVERN_TRY(const auto same, index_->lookup().exact(query));
+  if (!same || same->tokens < same->length || same->minimum > entry.minimum_reusable)
+    return std::optional<ContentName>();
+  KVERN_TRY_STATUS(index_->touch(same->manifest, now_seconds()));
+  return std::optional(same->manifest);
+}
+
+void DiskStore::know_good(const ContentName& name) {
+  const MutexLock lock(known_mutex_);
+  // What is forgotten is looked at once more.
+  if (known_good_.size() >= kMostKnown) known_good_.clear();
+  known_good_.insert(name);
+}
+
+bool DiskStore::is_known_good(const ContentName& name) {
+  const MutexLock lock(known_mutex_);
+  return known_good_.contains(name);
 }
 
 // Whole pages become blocks, the rest goes into the manifest.
@@ -141,8 +182,7 @@ Status DiskStore::write_block(const BlockInfo& info, const PieceSource& source, 
   ++counters_.blocks_written;
   ++writing.new_blocks;
   counters_.bytes_written += bytes;
-  const MutexLock lock(known_mutex_);
-  known_good_.insert(name);
+  know_good(name);
   return Ok{};
 }
 
@@ -150,22 +190,20 @@ Status DiskStore::write_block(const BlockInfo& info, const PieceSource& source, 
 Result<bool> DiskStore::is_there(const ContentName& name, std::span<const std::byte> bytes) {
   {
     const MutexLock lock(mutex_);
+    KVERN_TRY_STATUS(check_index());
     KVERN_TRY(const auto size, index_->block_bytes(name));
     if (!size) return false;
   }
-  {
-    const MutexLock lock(known_mutex_);
-    if (known_good_.contains(name) && blocks_.exists(name)) return true;
-  }
+  if (is_known_good(name) && blocks_.exists(name)) return true;
   if (!blocks_.holds(name, bytes)) return false;
-  const MutexLock lock(known_mutex_);
-  known_good_.insert(name);
+  know_good(name);
   return true;
 }
 
 Status DiskStore::insert(const NewEntry& entry, const Writing& writing) {
   const int64_t now = now_seconds();
   const MutexLock lock(mutex_);
+  KVERN_TRY_STATUS(check_index());
   return index_->insert({.manifest = writing.encoded.name,
                          .manifest_bytes = writing.encoded.bytes.size(),
                          .model = writing.manifest.model,

@@ -55,13 +55,21 @@ Result<std::unique_ptr<DiskStore>> DiskStore::open(const DiskParts& parts, const
     return fail(ErrorCode::kInvalidArgument, "a page of saved state has 1 to 2^20 positions");
   std::unique_ptr<DiskStore> store(new DiskStore(parts, options));
   if (!parts.files.is_system()) store->vfs_ = std::make_unique<FilesVfs>(parts.files);
-  if (!options.read_only) {
-    KVERN_TRY_STATUS(store->open_folders());
-    KVERN_TRY_STATUS(store->open_database());
+  if (options.read_only) {
+    KVERN_TRY_STATUS(store->open_reader());
+    return store;
   }
-  KVERN_TRY_STATUS(store->open_reader());
-  if (!options.read_only) KVERN_TRY_STATUS(store->set_max_bytes(options.max_bytes));
+  KVERN_TRY_STATUS(store->open_folders());
+  auto ready = store->begin();
+  if (!ready && ready.error().code == ErrorCode::kCorrupt) ready = store->rebuild_index(ready.error());
+  KVERN_TRY_STATUS(std::move(ready));
   return store;
+}
+
+Status DiskStore::begin() {
+  KVERN_TRY_STATUS(open_database());
+  KVERN_TRY_STATUS(open_reader());
+  return set_max_bytes(options_.max_bytes);
 }
 
 Status DiskStore::open_folders() {
@@ -74,20 +82,14 @@ Status DiskStore::open_folders() {
 Status DiskStore::open_database() {
   KVERN_TRY(const auto held, parts_.files.lock(join(options_.directory, "lock"), LockKind::kExclusive));
   const MutexLock lock(mutex_);
-  auto opened = PrefixIndex::open(index_file(), chain_);
-  if (!opened && opened.error().code == ErrorCode::kCorrupt) {
-    KVERN_TRY_STATUS(heal(opened.error()));
-  } else {
-    KVERN_TRY(index_, std::move(opened));
-    chain_.page = index_->page();
-    KVERN_TRY(const FolderContents saved, manifests_.list());
-    if (index_->is_new() && !saved.names.empty()) {
-      warn("saved state has no index; it is made again from " + std::to_string(saved.names.size()) +
-           " entries");
-      KVERN_TRY_STATUS(reindex_locked({}));
-    }
-  }
+  KVERN_TRY(index_, PrefixIndex::open(index_file(), chain_));
   chain_.page = index_->page();
+  KVERN_TRY(const FolderContents saved, manifests_.list());
+  if (index_->is_new() && !saved.names.empty()) {
+    warn("saved state has no index; it is made again from " + std::to_string(saved.names.size()) +
+         " entries");
+    KVERN_TRY_STATUS(reindex_locked({}));
+  }
   return remove_doomed();
 }
 
@@ -202,35 +204,32 @@ Result<LoadedPiece> DiskStore::check_piece(const Manifest& m, size_t index, Bloc
   if (view.info != expected)
     return fail(ErrorCode::kCorrupt, "a block is not what its manifest says", piece.block->to_string());
   counters_.bytes_read += read.buffer.size();
-  {
-    const MutexLock lock(known_mutex_);
-    known_good_.insert(*piece.block);
-  }
+  know_good(*piece.block);
   return LoadedPiece{.buffer = std::move(read.buffer), .bytes = view.payload};
 }
 
 void DiskStore::report_block(const ContentName& name, const Error& error) {
   ++counters_.damaged;
   warn("a block of saved state cannot be used: " + error.to_string());
-  {
-    const MutexLock lock(known_mutex_);
-    known_good_.erase(name);
-  }
+  forget_good(name);
   if (options_.read_only) return;
   if (error.code == ErrorCode::kCorrupt) static_cast<void>(blocks_.quarantine(name));
   // An error that may go away says nothing about the block.
   if (error.code != ErrorCode::kCorrupt && error.code != ErrorCode::kNotFound) return;
   const MutexLock lock(mutex_);
+  if (index_ == nullptr) return;
   if (const auto lost = index_->lose_block(name); !lost) warn(lost.error().to_string());
 }
 
 void DiskStore::report_manifest(const ContentName& name, const Error& error) {
   ++counters_.damaged;
   warn("a saved prefix cannot be used: " + error.to_string());
+  forget_good(name);
   if (options_.read_only) return;
   if (error.code == ErrorCode::kCorrupt) static_cast<void>(manifests_.quarantine(name));
   if (error.code != ErrorCode::kCorrupt && error.code != ErrorCode::kNotFound) return;
   const MutexLock lock(mutex_);
+  if (index_ == nullptr) return;
   const auto removed = index_->remove(name);
   if (!removed && removed.error().code != ErrorCode::kNotFound) warn(removed.error().to_string());
 }
@@ -239,6 +238,17 @@ void DiskStore::touch(const ContentName& manifest) {
   if (options_.read_only) return;
   const MutexLock lock(touch_mutex_);
   touched_.insert(manifest);
+}
+
+Status DiskStore::check_index() const {
+  if (index_ != nullptr) return Ok{};
+  return fail(ErrorCode::kCorrupt, "the index of saved state is damaged and could not be made again yet",
+              options_.directory);
+}
+
+void DiskStore::forget_good(const ContentName& name) {
+  const MutexLock lock(known_mutex_);
+  known_good_.erase(name);
 }
 
 Status DiskStore::flush_touches() {
@@ -255,6 +265,7 @@ Status DiskStore::flush_touches() {
 Result<std::vector<ListedEntry>> DiskStore::list() {
   KVERN_TRY_STATUS(check_writable());
   const MutexLock lock(mutex_);
+  KVERN_TRY_STATUS(check_index());
   KVERN_TRY_STATUS(flush_touches());
   return index_->list();
 }
@@ -262,12 +273,14 @@ Result<std::vector<ListedEntry>> DiskStore::list() {
 Status DiskStore::set_pinned(const ContentName& manifest, bool pinned) {
   KVERN_TRY_STATUS(check_writable());
   const MutexLock lock(mutex_);
+  KVERN_TRY_STATUS(check_index());
   return index_->set_pinned(manifest, pinned);
 }
 
 Status DiskStore::set_seconds_to_live(const ContentName& manifest, int64_t seconds) {
   KVERN_TRY_STATUS(check_writable());
   const MutexLock lock(mutex_);
+  KVERN_TRY_STATUS(check_index());
   return index_->set_expiry(manifest, seconds > 0 ? now_seconds() + seconds : 0);
 }
 
@@ -283,6 +296,7 @@ Result<DiskStats> DiskStore::stats() {
                   .damaged = counters_.damaged};
   if (options_.read_only) return stats;
   const MutexLock lock(mutex_);
+  KVERN_TRY_STATUS(check_index());
   KVERN_TRY(stats.totals, index_->totals());
   return stats;
 }

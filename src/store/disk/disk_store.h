@@ -140,6 +140,7 @@ class DiskStore {
 
  private:
   DiskStore(const DiskParts& parts, const DiskOptions& options);
+  Status begin();
   Status open_folders();
   Status open_database();
   Status open_reader();
@@ -157,13 +158,21 @@ class DiskStore {
   Status evict_to(uint64_t bytes);
   Status remove_doomed() KVERN_REQUIRES(mutex_);
   Status flush_touches() KVERN_REQUIRES(mutex_);
-  Status heal(const Error& error) KVERN_REQUIRES(mutex_);
+  Status replace_index() KVERN_REQUIRES(mutex_);
+  Status rebuild_index(const Error& why);
+  Result<PutOutcome> try_put(const NewEntry& entry, const std::vector<Sha256Digest>& links);
   Result<int64_t> reindex_locked(const Progress& progress) KVERN_REQUIRES(mutex_);
   Status index_manifest(const ContentName& name) KVERN_REQUIRES(mutex_);
   Result<LoadedPiece> check_piece(const Manifest& manifest, size_t piece, BlockRead& read);
   void report_block(const ContentName& name, const Error& error);
   void report_manifest(const ContentName& name, const Error& error);
   Status check_writable() const;
+  Status check_index() const KVERN_REQUIRES(mutex_);
+  Result<std::optional<ContentName>> same_entry(const NewEntry& entry,
+                                                const std::vector<Sha256Digest>& links);
+  void know_good(const ContentName& name);
+  bool is_known_good(const ContentName& name);
+  void forget_good(const ContentName& name);
 
   DiskParts parts_;
   DiskOptions options_;

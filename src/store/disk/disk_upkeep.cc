@@ -19,6 +19,7 @@ constexpr uint64_t kMostBlockBytes = uint64_t{1} << 40;
 Status DiskStore::evict_to(uint64_t bytes) {
   {
     const MutexLock lock(mutex_);
+    KVERN_TRY_STATUS(check_index());
     KVERN_TRY(const int64_t evicted, index_->evict(bytes, now_seconds()));
     KVERN_TRY(const DoomedFiles doomed, index_->doomed());
     counters_.evicted += static_cast<uint64_t>(evicted);
@@ -26,6 +27,7 @@ Status DiskStore::evict_to(uint64_t bytes) {
   }
   KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kExclusive));
   const MutexLock lock(mutex_);
+  KVERN_TRY_STATUS(check_index());
   return remove_doomed();
 }
 
@@ -33,12 +35,14 @@ Status DiskStore::evict_to(uint64_t bytes) {
 Status DiskStore::remove_doomed() {
   KVERN_TRY(const DoomedFiles doomed, index_->doomed());
   if (doomed.empty()) return Ok{};
-  for (const ContentName& name : doomed.manifests) KVERN_TRY_STATUS(manifests_.remove(name));
+  for (const ContentName& name : doomed.manifests) {
+    KVERN_TRY_STATUS(manifests_.remove(name));
+    forget_good(name);
+  }
   if (!doomed.manifests.empty()) KVERN_TRY_STATUS(manifests_.sync());
   for (const ContentName& name : doomed.blocks) {
     KVERN_TRY_STATUS(blocks_.remove(name));
-    const MutexLock lock(known_mutex_);
-    known_good_.erase(name);
+    forget_good(name);
   }
   return index_->forget_doomed(doomed);
 }
@@ -53,6 +57,7 @@ Status DiskStore::erase(const ContentName& manifest) {
   KVERN_TRY_STATUS(check_writable());
   KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kExclusive));
   const MutexLock lock(mutex_);
+  KVERN_TRY_STATUS(check_index());
   KVERN_TRY_STATUS(index_->remove(manifest));
   return remove_doomed();
 }
@@ -63,6 +68,7 @@ Result<CollectReport> DiskStore::collect() {
   KVERN_TRY_STATUS(evict_to(most > 0 ? most : kNoLimit));
   KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kExclusive));
   const MutexLock lock(mutex_);
+  KVERN_TRY_STATUS(check_index());
   CollectReport report;
   bool foreign = false;  // there are entries that only a later program can read
   KVERN_TRY(const FolderContents entries, manifests_.list());
@@ -140,13 +146,8 @@ Result<int64_t> DiskStore::reindex(const Progress& progress) {
   {
     KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kExclusive));
     const MutexLock lock(mutex_);
-    auto made = reindex_locked(progress);
-    if (!made && made.error().code == ErrorCode::kCorrupt) {
-      KVERN_TRY_STATUS(heal(made.error()));
-      KVERN_TRY(const IndexTotals totals, index_->totals());
-      made = totals.entries;
-    }
-    KVERN_TRY(entries, std::move(made));
+    KVERN_TRY_STATUS(check_index());
+    KVERN_TRY(entries, reindex_locked(progress));
   }
   KVERN_TRY_STATUS(open_reader());
   return entries;
@@ -205,10 +206,22 @@ Status DiskStore::index_manifest(const ContentName& name) {
   return index_->insert(entry);
 }
 
-// Another index in place of a damaged one.
-Status DiskStore::heal(const Error& error) {
-  warn("the index of saved state is damaged and is made again: " + error.to_string());
+// Another index in place of a damaged one. Other processes that have that one open go on with it until they
+// are started again; they see what they see, and check it.
+Status DiskStore::rebuild_index(const Error& why) {
+  warn("the index of saved state is damaged and is made again: " + why.to_string());
   ++counters_.damaged;
+  {
+    KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kExclusive));
+    const MutexLock lock(mutex_);
+    KVERN_TRY_STATUS(replace_index());
+  }
+  KVERN_TRY_STATUS(open_reader());
+  const uint64_t most = max_bytes_;
+  return evict_to(most > 0 ? most : kNoLimit);
+}
+
+Status DiskStore::replace_index() {
   index_.reset();
   {
     const MutexLock lock(reader_mutex_);

@@ -13,4 +13,15 @@ size_t NewEntry::bytes() const {
   return sum;
 }
 
+size_t NewEntry::file_bytes(int64_t page) const {
+  size_t sum = bytes() + io_round_up(tokens.size() * sizeof(int32_t) + space->identity.cache.size());
+  for (const ManifestStore& s : stores) {
+    if (s.kind == StateKind::kRecurrent) continue;
+    const size_t whole = static_cast<size_t>(page) * s.store.bytes_per_position;
+    const size_t overhead = block_file_bytes({.geometry = s.store.text}, whole) - whole;
+    sum += overhead * state::held_pieces(s.store, s.held, page).size();
+  }
+  return sum;
+}
+
 }  // namespace kvern::store

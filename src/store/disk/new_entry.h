@@ -41,6 +41,8 @@ struct NewEntry {
   bool has_extras() const { return !attachments.empty() || checkpoint.has_value(); }
   /// Of its state, all of it.
   size_t bytes() const;
+  /// Of its files, with pages of so many positions, when it shares none; a little more than they have.
+  size_t file_bytes(int64_t page) const;
 };
 
 }  // namespace kvern::store
