@@ -1,6 +1,7 @@
 #include "engine/sample/adjust.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "base/check.h"
@@ -89,6 +90,24 @@ std::vector<OriginalLogit> adjust_logits(std::span<float> logits, const Sampling
   }
   keep_first_of_each(originals);
   return originals;
+}
+
+void keep_allowed(std::span<float> logits, const text::TokenMask& allowed) {
+  constexpr float kBanned = -std::numeric_limits<float>::infinity();
+  constexpr size_t kBits = 64;
+  for (size_t first = 0; first < logits.size(); first += kBits) {
+    const auto block = logits.subspan(first, std::min(kBits, logits.size() - first));
+    const uint64_t word = first / kBits < allowed.size() ? allowed[first / kBits] : 0;
+    if (word == 0) {
+      std::ranges::fill(block, kBanned);
+      continue;
+    }
+    for (uint64_t banned = ~word; banned != 0; banned &= banned - 1) {
+      const auto bit = static_cast<size_t>(std::countr_zero(banned));
+      if (bit >= block.size()) break;
+      block[bit] = kBanned;
+    }
+  }
 }
 
 }  // namespace kvern::engine

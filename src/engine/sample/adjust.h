@@ -1,4 +1,5 @@
-// Changes of single logits before any token is dropped: logit bias and the penalties for repetition.
+// Changes of single logits before any token is dropped: logit bias, the penalties for repetition, and what a
+// grammar allows.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "engine/sample/params.h"
+#include "text/grammar/token_mask.h"
 
 namespace kvern::engine {
 
@@ -18,6 +20,8 @@ struct SampleContext {
   size_t prompt_tokens = 0;
   /// 0-based position of the token to be sampled: with the seed, all that the random numbers depend on.
   uint64_t position = 0;
+  /// What a grammar allows here; all tokens if null.
+  const text::TokenMask* allowed = nullptr;
 };
 
 /// The logit that a token had before it was changed.
@@ -32,5 +36,8 @@ struct OriginalLogit {
 /// ignored.
 std::vector<OriginalLogit> adjust_logits(std::span<float> logits, const SamplingParams& params,
                                          const SampleContext& context);
+
+/// Bans every token that is not in `allowed`: its logit becomes -infinity.
+void keep_allowed(std::span<float> logits, const text::TokenMask& allowed);
 
 }  // namespace kvern::engine

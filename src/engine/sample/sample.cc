@@ -100,6 +100,14 @@ float raw_logit(std::span<const float> logits, TokenId token, std::span<const Or
   return logits[static_cast<size_t>(token)];
 }
 
+std::unexpected<Error> nothing_left(const SampleContext& context) {
+  if (context.allowed == nullptr)
+    return fail(ErrorCode::kInvalidArgument, "no token can be sampled: the biases ban all of them",
+                "logit_bias");
+  return fail(ErrorCode::kInvalidArgument,
+              "no token can be sampled: the model or the biases ban all that the grammar allows", "grammar");
+}
+
 }  // namespace
 
 Result<SampledToken> sample(std::span<float> logits, const SamplingParams& params,
@@ -108,10 +116,9 @@ Result<SampledToken> sample(std::span<float> logits, const SamplingParams& param
   std::optional<RawLogprobs> raw;
   if (params.top_logprobs) raw.emplace(logits, *params.top_logprobs);
   const auto originals = adjust_logits(logits, params, context);
+  if (context.allowed != nullptr) keep_allowed(logits, *context.allowed);
   const TokenId best = largest(logits);
-  if (logits[static_cast<size_t>(best)] == -kInfinity)
-    return fail(ErrorCode::kInvalidArgument, "no token can be sampled: the biases ban all of them",
-                "logit_bias");
+  if (logits[static_cast<size_t>(best)] == -kInfinity) return nothing_left(context);
 
   SampledToken result{.token = best};
   if (params.temperature > 0) {

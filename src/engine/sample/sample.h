@@ -1,10 +1,10 @@
 // From the logits of one position to one token.
 //
 // The order is llama.cpp's documented default: logit bias, penalties (repeat, then frequency and presence),
-// top_k, typical_p, top_p, min_p, XTC, temperature, draw. With temperature 0 the largest logit after the
-// penalties is taken and nothing is drawn. Everything is scalar double arithmetic of our own in a fixed
-// order, so a result is the same on every CPU, in every batch and at every time; it depends on the arguments
-// alone.
+// what the grammar allows, top_k, typical_p, top_p, min_p, XTC, temperature, draw. With temperature 0 the
+// largest logit after the penalties is taken and nothing is drawn. Everything is scalar double arithmetic of
+// our own in a fixed order, so a result is the same on every CPU, in every batch and at every time; it
+// depends on the arguments alone.
 #pragma once
 
 #include <optional>
@@ -29,8 +29,8 @@ struct SampledToken {
 /// have passed `validate` for this vocabulary. Thread-safe.
 ///
 /// Errors: kCorrupt for a NaN or +infinity among the logits (weights or state that no model should have);
-/// kInvalidArgument if no token is left because the logits or the biases ban all of them. Both concern this
-/// row only.
+/// kInvalidArgument if no token is left because the logits, the biases or the grammar ban all of them. Both
+/// concern this row only.
 Result<SampledToken> sample(std::span<float> logits, const SamplingParams& params,
                             const SampleContext& context);
 

@@ -7,6 +7,7 @@ set(KVERN_GRAMMAR_SOURCES
   grammar/gbnf_parser.cc
   grammar/gbnf_scanner.cc
   grammar/grammar.cc
+  grammar/grammar_cache.cc
   grammar/grammar_state.cc
   grammar/structure_rules.cc
   grammar/liveness.cc

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "text/grammar/structure.h"
+#include "text/grammar/token_mask.h"
 #include "text/token.h"
 #include "text/tokenizer.h"
 
@@ -51,9 +52,6 @@ class Grammar {
   /// What it takes now; masks that were computed once are kept, up to a limit of 64 MiB for each grammar.
   virtual size_t memory_bytes() const = 0;
 };
-
-/// Which tokens may come next: bit i % 64 of word i / 64 is token i.
-using TokenMask = std::vector<uint64_t>;
 
 /// Where one row is in its grammar. A value: copies are independent. One thread.
 class GrammarState {

@@ -125,5 +125,17 @@ TEST(AdjustTest, ReportsTheFirstValueOfEachChangedLogit) {
   }
 }
 
+TEST(AdjustTest, OnlyTheTokensOfAMaskAreKept) {
+  std::vector<float> logits(200, 1.5F);
+  text::TokenMask allowed{uint64_t{1} << 3 | uint64_t{1} << 63, 0, ~uint64_t{0}};  // none for 192 to 199
+  keep_allowed(logits, allowed);
+  for (size_t id = 0; id < logits.size(); ++id) {
+    const bool kept = id == 3 || id == 63 || (id >= 128 && id < 192);
+    EXPECT_EQ(logits[id], kept ? 1.5F : -kInf) << id;
+    EXPECT_EQ(text::allows(allowed, static_cast<TokenId>(id)), kept) << id;
+  }
+  EXPECT_FALSE(text::allows(allowed, -1));
+}
+
 }  // namespace
 }  // namespace kvern::engine

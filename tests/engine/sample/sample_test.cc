@@ -317,5 +317,42 @@ RC_GTEST_PROP(SampleTest, AnyValidParametersGiveAnUnmaskedToken, ()) {
   RC_ASSERT(sample(again, params, context)->token == result->token);
 }
 
+TEST(SampleTest, AMaskHoldsForGreedyAndForDrawnTokens) {
+  const text::TokenMask allowed{0b1010};
+  const std::vector<float> logits = {5, 1, 4, 2, 3};
+  EXPECT_EQ(token_of(logits, {.temperature = 0}, {.allowed = &allowed}), 3);
+  std::set<TokenId> seen;
+  for (uint64_t position = 0; position < 300; ++position)
+    seen.insert(token_of(logits, plain(), {.position = position, .allowed = &allowed}));
+  EXPECT_EQ(seen, (std::set<TokenId>{1, 3}));
+}
+
+TEST(SampleTest, AMaskComesBehindBiasesAndLeavesRawLogprobsAlone) {
+  const text::TokenMask allowed{0b0110};
+  SamplingParams params{.temperature = 0};
+  params.logit_bias = {{0, 100}, {1, 10}};
+  params.top_logprobs = 2;
+  const std::vector<float> logits = logs({0.5, 0.125, 0.375});
+  const auto masked = try_sample(logits, params, {.allowed = &allowed});
+  ASSERT_TRUE(masked.has_value());
+  EXPECT_EQ(masked->token, 1);
+  EXPECT_NEAR(*masked->logprob, std::log(0.125), 1e-6);
+  ASSERT_EQ(masked->top.size(), 2U);
+  EXPECT_EQ(masked->top[0].token, 0);
+}
+
+TEST(SampleTest, AMaskThatLeavesNothingIsAnErrorOfTheRow) {
+  const text::TokenMask none{0};
+  const text::TokenMask second{0b10};
+  const auto empty = try_sample({1, 2}, plain(), {.allowed = &none});
+  ASSERT_FALSE(empty.has_value());
+  EXPECT_EQ(empty.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(empty.error().where, "grammar");
+  EXPECT_FALSE(try_sample({1, -kInf}, {.temperature = 0}, {.allowed = &second}).has_value());
+  SamplingParams banned = plain();
+  banned.logit_bias = {{1, -kInf}};
+  EXPECT_FALSE(try_sample({1, 2}, banned, {.allowed = &second}).has_value());
+}
+
 }  // namespace
 }  // namespace kvern::engine
