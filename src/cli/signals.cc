@@ -1,10 +1,12 @@
 #include "cli/signals.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace kvern::cli {
@@ -13,6 +15,13 @@ namespace {
 // Handlers reach static storage only.
 std::atomic<bool> interrupt_flag{false};
 char bus_error_text[1024];
+
+sigset_t service_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal_number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal_number);
+  return signals;
+}
 
 void on_interrupt(int signal_number) {
   if (interrupt_flag.exchange(true)) {
@@ -55,5 +64,29 @@ void keep_standard_descriptors() {
 }
 
 void ignore_broken_pipes() { std::signal(SIGPIPE, SIG_IGN); }
+
+void hold_service_signals() {
+  const sigset_t signals = service_signals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+std::optional<ServiceSignal> wait_for_service_signal(std::chrono::milliseconds timeout) {
+  const sigset_t signals = service_signals();
+  const timespec time{.tv_sec = timeout.count() / 1000, .tv_nsec = timeout.count() % 1000 * 1'000'000};
+  const int received = sigtimedwait(&signals, nullptr, &time);
+  if (received < 0) return std::nullopt;
+  return received == SIGHUP ? ServiceSignal::kReload : ServiceSignal::kStop;
+}
+
+size_t allow_descriptors(size_t wanted) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  if (limit.rlim_cur < wanted) {
+    limit.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+  }
+  return limit.rlim_cur;
+}
 
 }  // namespace kvern::cli

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <optional>
 #include <string>
 
 namespace kvern::cli {
@@ -20,5 +22,21 @@ void keep_standard_descriptors();
 
 /// Writing to a closed pipe becomes an ordinary write error.
 void ignore_broken_pipes();
+
+/// What a service is told by signals.
+enum class ServiceSignal {
+  kStop,    ///< SIGTERM, SIGINT
+  kReload,  ///< SIGHUP
+};
+
+/// From now on these signals are only waited for, in threads that are started later, too. To be called before
+/// any is.
+void hold_service_signals();
+/// The next one, held back or to come; nothing when none came in time.
+std::optional<ServiceSignal> wait_for_service_signal(std::chrono::milliseconds timeout);
+
+/// Raises the limit on open descriptors towards `wanted`, as far as this process may; the limit then in
+/// force.
+size_t allow_descriptors(size_t wanted);
 
 }  // namespace kvern::cli

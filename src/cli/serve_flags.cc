@@ -1,0 +1,209 @@
+#include "cli/serve_flags.h"
+
+#include <map>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include "server/config/values.h"
+
+namespace kvern::cli {
+namespace {
+
+constexpr int64_t kMaxRows = 4096;
+constexpr int64_t kMaxCount = int64_t{1} << 24;
+
+/// An option whose text is read by one of ours; `store` takes the value.
+template <typename Read, typename Store>
+CLI::Option* parsed_option(CLI::App& command, const std::string& name, Read read, Store store) {
+  return command.add_option_function<std::string>(name, [name, read, store](const std::string& text) {
+    const auto value = read(text);
+    if (!value) throw CLI::ValidationError(name, "'" + text + "': " + value.error().message);
+    store(*value);
+  });
+}
+
+void add_bytes(CLI::App& command, const std::string& name, size_t& target, const std::string& help) {
+  parsed_option(command, name, server::parse_bytes, [&target](size_t value) { target = value; })
+      ->description(help)
+      ->type_name("SIZE")
+      ->default_str(server::bytes_text(target));
+}
+
+void add_optional_bytes(CLI::App& command, const std::string& name, std::optional<size_t>& target,
+                        const std::string& help) {
+  parsed_option(command, name, server::parse_bytes, [&target](size_t value) { target = value; })
+      ->description(help)
+      ->type_name("SIZE");
+}
+
+void add_time(CLI::App& command, const std::string& name, std::chrono::milliseconds& target,
+              const std::string& help) {
+  parsed_option(command, name, server::parse_duration,
+                [&target](std::chrono::milliseconds value) { target = value; })
+      ->description(help)
+      ->type_name("TIME")
+      ->default_str(server::duration_text(target));
+}
+
+template <typename T>
+void add_count(CLI::App& command, const std::string& name, T& target, const std::string& help,
+               int64_t least = 1) {
+  command.add_option(name, target, help)
+      ->check(CLI::Range(least, kMaxCount))
+      ->capture_default_str()
+      ->type_name("N");
+}
+
+CLI::Option* add_list(CLI::App& command, const std::string& name, std::vector<std::string>& target,
+                      const std::string& help, const std::string& type) {
+  return command.add_option(name, target, help)->allow_extra_args(false)->type_name(type);
+}
+
+void add_listening(CLI::App& command, ServeFlags& flags) {
+  add_list(command, "--host", flags.hosts, "Address to listen on; may be repeated", "HOST")
+      ->default_str("127.0.0.1");
+  command.add_option("--port", flags.port, "0 = any free port, which the log names")
+      ->capture_default_str()
+      ->type_name("N");
+  command.add_option("--tls-cert", flags.tls_certificate, "Certificate chain (PEM): serves HTTPS alone")
+      ->type_name("FILE");
+  command.add_option("--tls-key", flags.tls_key, "Its private key (PEM)")->type_name("FILE");
+  add_list(command, "--cors-origin", flags.cors_origins,
+           "Web pages of this origin may ask (\"*\": of all); may be repeated", "ORIGIN");
+}
+
+void add_access(CLI::App& command, ServeFlags& flags) {
+  add_list(command, "--api-key", flags.keys.keys,
+           "Key that clients must send, or NAME:KEY; may be repeated. Other users of this machine can see "
+           "command lines: prefer a file or KVERN_API_KEY",
+           "KEY");
+  command
+      .add_option("--api-key-file", flags.keys.file,
+                  "File of keys, one a line; read again when it changes and on SIGHUP")
+      ->type_name("FILE");
+  command.add_flag("--open-metrics", flags.open_metrics, "/metrics needs no key");
+}
+
+void add_sharing(CLI::App& command, ServeFlags& flags) {
+  add_list(command, "-a,--alias", flags.aliases,
+           "Name of the model for clients; the first one is in answers; may be repeated [name of the file]",
+           "NAME");
+  command
+      .add_option("--max-rows,-j,--parallel", flags.loop.max_rows,
+                  "Most rows computed together; a request has one for each choice")
+      ->check(CLI::Range(int64_t{1}, kMaxRows))
+      ->capture_default_str()
+      ->type_name("N");
+  add_count(command, "--max-queue", flags.loop.max_queue, "Most requests that wait; more get 503");
+  add_count(command, "--step-tokens", flags.loop.mixed_tokens,
+            "Most prompt tokens in a step beside rows that generate: less makes their gaps shorter");
+  add_optional_bytes(
+      command, "--kv-budget", flags.model.engine.kv_budget_bytes,
+      "Memory for keys and values, kept prefixes included; 0 = no limit [3/4 of what is free]");
+  add_optional_bytes(command, "--prefix-cache", flags.prefix_bytes,
+                     "Of this, the most for kept prefixes; 0 keeps none [half of it]");
+}
+
+void add_limits(CLI::App& command, ServeFlags& flags) {
+  server::HttpLimits& http = flags.http.limits;
+  add_count(command, "--max-tokens", flags.limits.max_new_tokens,
+            "Most new tokens that a request may ask for; 0 = what the context takes", 0);
+  add_count(command, "--max-choices", flags.limits.max_choices, "Most choices of a request (n, best_of)");
+  add_time(command, "--timeout", flags.limits.request_timeout,
+           "For a whole generation, waiting included; 0 = none");
+  add_bytes(command, "--max-body", http.body_bytes, "Longest body of a request");
+  add_bytes(command, "--max-header", http.header_bytes, "Longest headers of a request");
+  add_bytes(command, "--max-queued-output", http.queued_bytes, "Of a stream that its client does not read");
+  add_count(command, "--max-connections", http.connections, "Open connections; more get 503");
+  add_time(command, "--header-timeout", http.header_timeout, "For the headers of a request to arrive");
+  add_time(command, "--body-timeout", http.body_timeout, "For its body, beyond 1 s for each KiB");
+  add_time(command, "--idle-timeout", http.idle_timeout, "For a connection without a request");
+  add_time(command, "--write-timeout", http.write_timeout, "For a client that takes nothing of its answer");
+  add_time(command, "--ping-interval", flags.limits.ping_after,
+           "Between comments in a stream that is silent");
+  add_time(command, "--drain-timeout", flags.drain_timeout,
+           "For running requests to end when the server is stopped");
+  command.add_option("--io-threads", flags.http.io_threads, "Threads for the network")
+      ->check(CLI::Range(1, 2))
+      ->capture_default_str()
+      ->type_name("N");
+  command.add_option("--http-workers", flags.http.workers, "Threads that read requests' contents")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str()
+      ->type_name("N");
+}
+
+/// A reader of words for parsed_option().
+template <typename T>
+auto one_of(std::map<std::string, T> words) {
+  return [words = std::move(words)](const std::string& text) -> Result<T> {
+    if (const auto found = words.find(text); found != words.end()) return found->second;
+    std::string list;
+    for (const auto& [word, value] : words) list += (list.empty() ? "" : ", ") + word;
+    return fail(ErrorCode::kInvalidArgument, "there are: " + list);
+  };
+}
+
+void add_log(CLI::App& command, ServeFlags& flags) {
+  const std::map<std::string, LogLevel> levels{{"debug", LogLevel::kDebug},
+                                               {"info", LogLevel::kInfo},
+                                               {"warning", LogLevel::kWarning},
+                                               {"error", LogLevel::kError}};
+  const std::map<std::string, LogFormat> formats{{"text", LogFormat::kText}, {"json", LogFormat::kJson}};
+  parsed_option(command, "--log-level", one_of(levels),
+                [&flags](LogLevel level) { flags.log.minimum = level; })
+      ->description("debug, info, warning or error")
+      ->default_str("info")
+      ->type_name("LEVEL");
+  parsed_option(command, "--log-format", one_of(formats),
+                [&flags](LogFormat format) { flags.log.format = format; })
+      ->description("text, or json: a line for each request either way")
+      ->default_str("text")
+      ->type_name("FORMAT");
+  command.add_flag("--log-prompts", flags.log_prompts, "Texts of users may stand in the log");
+}
+
+}  // namespace
+
+void add_serve_flags(CLI::App& command, ServeFlags& flags) {
+  add_model_flags(command, flags.model, ModelArgument::kFlag);
+  // It may also come from the environment or the file.
+  command.get_option("--model")->required(false);
+  add_sharing(command, flags);
+  add_listening(command, flags);
+  add_access(command, flags);
+  add_limits(command, flags);
+  add_log(command, flags);
+  command
+      .add_option("--config", flags.config_path, "File of lines 'flag = value'; flags and environment win")
+      ->type_name("FILE");
+  command.add_flag("--check", flags.check,
+                   "Check settings, keys, certificate, addresses and model; print the settings");
+}
+
+const std::vector<std::string>& secret_serve_options() {
+  static const std::vector<std::string> kNames = {"api-key"};
+  return kNames;
+}
+
+Status check_serve_flags(const ServeFlags& flags) {
+  if (flags.model.engine.model_path.empty())
+    return fail(ErrorCode::kInvalidArgument, "a model is needed: give a .gguf file or a Hugging Face folder",
+                "--model");
+  if (flags.tls_certificate.empty() != flags.tls_key.empty()) {
+    return fail(ErrorCode::kInvalidArgument, "certificate and key are given together",
+                flags.tls_key.empty() ? "--tls-cert" : "--tls-key");
+  }
+  if (flags.limits.ping_after.count() == 0)
+    return fail(ErrorCode::kInvalidArgument, "must be longer than nothing", "--ping-interval");
+  for (const auto& [name, time] : {std::pair{"--header-timeout", flags.http.limits.header_timeout},
+                                   std::pair{"--body-timeout", flags.http.limits.body_timeout},
+                                   std::pair{"--idle-timeout", flags.http.limits.idle_timeout},
+                                   std::pair{"--write-timeout", flags.http.limits.write_timeout}}) {
+    if (time.count() == 0) return fail(ErrorCode::kInvalidArgument, "must be longer than nothing", name);
+  }
+  return Ok{};
+}
+
+}  // namespace kvern::cli

@@ -1,0 +1,58 @@
+// Everything that `kvern serve` can be told.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/model_options.h"
+#include "cli/serve_log.h"
+#include "engine/loop/loop_options.h"
+#include "server/auth/api_keys.h"
+#include "server/http/http_options.h"
+#include "server/protocol/context.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
+class App;
+}
+
+namespace kvern::cli {
+
+struct ServeFlags {
+  ModelFlags model;
+  std::vector<std::string> aliases;
+  // Where and how to listen.
+  std::vector<std::string> hosts;
+  uint16_t port = 8080;
+  std::string tls_certificate;
+  std::string tls_key;
+  server::HttpServerOptions http;
+  std::vector<std::string> cors_origins;
+  // Who may ask.
+  server::ApiKeySources keys;
+  bool open_metrics = false;
+  // How the model is shared.
+  engine::LoopOptions loop;
+  std::optional<size_t> prefix_bytes;  ///< none: half of the budget for keys and values
+  server::ProtocolLimits limits;
+  std::chrono::milliseconds drain_timeout{30'000};
+  // What is said.
+  ServeLogOptions log;
+  bool log_prompts = false;
+  std::string config_path;
+  bool check = false;
+};
+
+/// `flags` outlives the parsing.
+void add_serve_flags(CLI::App& command, ServeFlags& flags);
+
+/// Options whose values are never shown.
+const std::vector<std::string>& secret_serve_options();
+
+/// What flags say only together: kInvalidArgument names them.
+Status check_serve_flags(const ServeFlags& flags);
+
+}  // namespace kvern::cli

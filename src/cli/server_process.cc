@@ -1,0 +1,308 @@
+#include "cli/server_process.h"
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "cli/output.h"
+#include "cli/serve_log.h"
+#include "cli/service_manager.h"
+#include "cli/signals.h"
+#include "cli/version.h"
+#include "engine/loop/engine_loop.h"
+#include "model/fingerprint.h"
+#include "server/app/app.h"
+#include "server/app/serving.h"
+#include "server/config/values.h"
+#include "server/http/http_server.h"
+
+namespace kvern::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr uint64_t kMaxPemBytes = uint64_t{1} << 20;
+/// How often keys are looked at and the service manager is told; also the time in which a signal is noticed
+/// that came while something else was waited for.
+constexpr milliseconds kTick{1000};
+constexpr milliseconds kShortTick{50};
+/// For streams to say why they end, when the time to drain is over.
+constexpr milliseconds kLastWords{2000};
+/// Descriptors beside those of connections: listeners, the model, logs.
+constexpr size_t kOwnDescriptors = 128;
+
+Result<server::HttpServerOptions> http_options(Files& files, const ServeFlags& flags) {
+  server::HttpServerOptions options = flags.http;
+  const std::vector<std::string> hosts =
+      flags.hosts.empty() ? std::vector<std::string>{"127.0.0.1"} : flags.hosts;
+  for (const std::string& host : hosts) options.listen.push_back({.host = host, .port = flags.port});
+  if (!flags.tls_certificate.empty()) {
+    options.tls.emplace();
+    KVERN_TRY(options.tls->certificate_chain_pem, read_file(files, flags.tls_certificate, kMaxPemBytes));
+    KVERN_TRY(options.tls->private_key_pem, read_file(files, flags.tls_key, kMaxPemBytes));
+  }
+  return options;
+}
+
+/// Names that clients say: what --alias names, else the file's or folder's name.
+std::vector<std::string> model_names(const ServeFlags& flags) {
+  if (!flags.aliases.empty()) return flags.aliases;
+  std::filesystem::path path(flags.model.engine.model_path);
+  if (!path.has_filename()) path = path.parent_path();
+  const std::string name = path.extension() == ".gguf" ? path.stem().string() : path.filename().string();
+  return {name.empty() || name == "." ? "model" : name};
+}
+
+/// Another one for every build and every model: what may change an answer.
+std::string system_fingerprint(const engine::Engine& engine) {
+  std::string identity = version_text() + engine.options().kv.type;
+  if (const auto model = model::sampled_fingerprint(*engine.model().opened().source, engine.model().config()))
+    identity += model->to_string();
+  return "fp_" + to_hex(sha256(std::as_bytes(std::span(identity)))).substr(0, 10);
+}
+
+uint64_t random_number() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
+/// The model and everything that runs it.
+struct LoadedModel {
+  std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<engine::EngineLoop> loop;
+  std::unique_ptr<server::Serving> serving;
+};
+
+class ServerProcess {
+ public:
+  ServerProcess(Environment& environment, const ServeFlags& flags)
+      : environment_(environment),
+        flags_(flags),
+        log_(flags.log, environment.clock),
+        manager_(ServiceManager::from_environment()),
+        names_(model_names(flags)),
+        metrics_(server::MetricLabels{{"model_name", names_.front()}}) {}
+
+  Result<ExitCode> run();
+
+ private:
+  Status open_port();
+  void load();
+  void start_loading();
+  Result<bool> wait_for_loading();
+  void watch();
+  void reload_keys();
+  void drain();
+  bool wait_for_end(milliseconds timeout);
+  void shut();
+  void say(LogLevel level, const std::string& message) { log_.log(level, message); }
+
+  Environment& environment_;
+  const ServeFlags& flags_;
+  ServeLog log_;
+  ServiceManager manager_;
+  const std::vector<std::string> names_;
+  server::Metrics metrics_;
+  std::unique_ptr<server::ApiKeys> keys_;
+  std::string key_problem_;
+  std::unique_ptr<server::App> app_;
+  LoadedModel loaded_;  // the loader's until it has ended
+  std::optional<Error> load_error_;
+  std::atomic<bool> load_ended_{false};
+  std::unique_ptr<server::HttpServer> http_;  // after what its connections use
+  std::thread loader_;
+};
+
+Status ServerProcess::open_port() {
+  KVERN_TRY(keys_, server::ApiKeys::load(environment_.files, flags_.keys));
+  KVERN_TRY(const server::HttpServerOptions options, http_options(environment_.files, flags_));
+  const size_t wanted = options.limits.connections + kOwnDescriptors;
+  if (const size_t allowed = allow_descriptors(wanted); allowed < wanted) {
+    say(LogLevel::kWarning, fmt::format("this process may open {} descriptors, fewer than the {} that "
+                                        "--max-connections {} needs: raise 'ulimit -n'",
+                                        allowed, wanted, options.limits.connections));
+  }
+  app_ = std::make_unique<server::App>(server::AppOptions{.version = version_text(),
+                                                          .cors_origins = flags_.cors_origins,
+                                                          .open_metrics = flags_.open_metrics},
+                                       server::App::Parts{.keys = *keys_, .metrics = metrics_, .log = log_});
+  KVERN_TRY(http_, server::HttpServer::start(
+                       options, {.application = *app_, .clock = environment_.clock, .log = log_}));
+  app_->observe(*http_);
+  for (const server::ListenAddress& address : http_->addresses()) {
+    say(LogLevel::kInfo,
+        fmt::format("listening on {}://{}", options.tls ? "https" : "http", to_string(address)));
+    const bool reachable = !address.host.starts_with("127.") && address.host != "::1";
+    if (reachable && !keys_->required())
+      say(LogLevel::kWarning, "other machines can reach this address, and no API key is asked for");
+  }
+  return Ok{};
+}
+
+void ServerProcess::load() {
+  const auto begin = steady_clock::now();
+  install_bus_error_message(flags_.model.engine.model_path);
+  auto engine = engine::Engine::open(environment_.files, flags_.model.engine);
+  if (!engine) {
+    load_error_ = engine.error();
+    app_->fail(engine.error().to_string());
+    return;
+  }
+  loaded_.engine = *std::move(engine);
+  engine::LoopOptions loop = flags_.loop;
+  const size_t budget = loaded_.engine->options().kv_budget_bytes.value_or(0);
+  loop.prefix.max_bytes = flags_.prefix_bytes.value_or(budget / 2);
+  loaded_.loop = std::make_unique<engine::EngineLoop>(*loaded_.engine, environment_.clock, loop);
+  loaded_.serving = std::make_unique<server::Serving>(
+      server::ServingOptions{.model_name = names_.front(),
+                             .aliases = {names_.begin() + 1, names_.end()},
+                             .system_fingerprint = system_fingerprint(*loaded_.engine),
+                             .limits = flags_.limits,
+                             .log_prompts = flags_.log_prompts,
+                             .id_salt = random_number()},
+      server::Serving::Parts{.service = *loaded_.loop,
+                             .engine = *loaded_.engine,
+                             .clock = environment_.clock,
+                             .log = log_,
+                             .metrics = metrics_});
+  app_->serve(loaded_.serving->routes(), loaded_.serving->service());
+  const auto took = std::chrono::duration_cast<milliseconds>(steady_clock::now() - begin);
+  say(LogLevel::kInfo,
+      fmt::format("serving {} as {}: context {} tokens, {} for keys and values, {} of it for kept prefixes; "
+                  "loaded in {} ms",
+                  flags_.model.engine.model_path, names_.front(), loaded_.engine->context_tokens(),
+                  budget == 0 ? "no limit" : human_bytes(budget), human_bytes(loop.prefix.max_bytes),
+                  took.count()));
+  manager_.ready();
+}
+
+void ServerProcess::start_loading() {
+  loader_ = std::thread([this] {
+    try {
+      load();
+    } catch (const std::exception& error) {
+      load_error_ = Error{.code = ErrorCode::kExhausted, .message = error.what(), .where = "loading"};
+    }
+    load_ended_ = true;
+  });
+}
+
+/// Whether a signal asked to stop meanwhile.
+Result<bool> ServerProcess::wait_for_loading() {
+  bool stop = false;
+  while (!load_ended_) {
+    if (wait_for_service_signal(kShortTick) != ServiceSignal::kStop) continue;
+    if (stop) ::_exit(0);
+    stop = true;
+    http_->stop_accepting();
+  }
+  loader_.join();
+  if (load_error_) return std::unexpected(*load_error_);
+  return stop;
+}
+
+void ServerProcess::reload_keys() {
+  const Result<bool> changed = keys_->reload();
+  // Once for each problem, not once a second.
+  const std::string problem = changed ? std::string() : changed.error().to_string();
+  if (!changed && problem != key_problem_) say(LogLevel::kError, "the old API keys stay: " + problem);
+  key_problem_ = problem;
+  if (!changed) return;
+  if (*changed) say(LogLevel::kInfo, fmt::format("{} API keys count now", keys_->size()));
+}
+
+/// Until a signal asks to stop.
+void ServerProcess::watch() {
+  bool was_healthy = true;
+  for (;;) {
+    const auto signal = wait_for_service_signal(kTick);
+    if (signal == ServiceSignal::kStop) return;
+    if (keys_->required()) reload_keys();
+    const bool healthy = loaded_.loop->stats().healthy;
+    if (healthy) manager_.alive();
+    if (was_healthy && !healthy)
+      say(LogLevel::kError, "the engine has stopped because of a fault of its own");
+    was_healthy = healthy;
+  }
+}
+
+/// Whether all connections ended in time. A second signal ends the process.
+bool ServerProcess::wait_for_end(milliseconds timeout) {
+  const auto end = steady_clock::now() + timeout;
+  while (!http_->wait_until_idle(milliseconds(0))) {
+    if (steady_clock::now() >= end) return false;
+    if (wait_for_service_signal(kShortTick) == ServiceSignal::kStop) {
+      say(LogLevel::kWarning, "stopped at once, by a second signal");
+      ::_exit(0);
+    }
+  }
+  return true;
+}
+
+void ServerProcess::drain() {
+  manager_.stopping();
+  say(LogLevel::kInfo, fmt::format("stopping: {} requests may go on for {}", http_->stats().requests,
+                                   server::duration_text(flags_.drain_timeout)));
+  app_->begin_shutdown();
+  http_->stop_accepting();
+  if (wait_for_end(flags_.drain_timeout)) return;
+  say(LogLevel::kWarning,
+      fmt::format("the time is over: {} requests are ended", loaded_.serving->service().open()));
+  loaded_.serving->service().end_all();
+  wait_for_end(kLastWords);
+}
+
+/// What others use goes last. The loop ends before the connections do, so that nothing is being made for
+/// them.
+void ServerProcess::shut() {
+  if (loaded_.loop) {
+    loaded_.loop->stop(engine::StopMode::kCancel);
+    loaded_.loop->wait_stopped();
+  }
+  http_.reset();
+  loaded_.serving.reset();
+  loaded_.loop.reset();
+}
+
+Result<ExitCode> ServerProcess::run() {
+  hold_service_signals();
+  KVERN_TRY_STATUS(open_port());
+  start_loading();
+  const Result<bool> stop = wait_for_loading();
+  if (stop) {
+    if (!*stop) watch();
+    drain();
+  }
+  shut();
+  if (!stop) return std::unexpected(stop.error());
+  say(LogLevel::kInfo, "stopped");
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Status check_server(Environment& environment, const ServeFlags& flags) {
+  KVERN_TRY([[maybe_unused]] const auto keys, server::ApiKeys::load(environment.files, flags.keys));
+  KVERN_TRY(const server::HttpServerOptions options, http_options(environment.files, flags));
+  KVERN_TRY_STATUS(server::check_http_options(options));
+  KVERN_TRY([[maybe_unused]] const auto engine, engine::Engine::open(environment.files, flags.model.engine));
+  return Ok{};
+}
+
+Result<ExitCode> run_server(Environment& environment, const ServeFlags& flags) {
+  return ServerProcess(environment, flags).run();
+}
+
+}  // namespace kvern::cli
