@@ -33,6 +33,10 @@ Batch::Batch(Engine& engine, const Clock& clock, const LoopOptions& options)
 Batch::~Batch() {
   cancel_all();
   end_cancelled();
+  // Left over only by fail_all().
+  for (const auto& [id, request] : requests_) {
+    for (const auto& row : request->rows) storage_.release(*row, AfterRow::kRemove);
+  }
 }
 
 Result<Ticket> Batch::submit(ServiceRequest request, std::shared_ptr<GenerationSink> sink) {
@@ -53,8 +57,22 @@ void Batch::enqueue(Ticket ticket, ServiceRequest spec, std::shared_ptr<Generati
   if (const auto deadline = request->spec.deadline; deadline) {
     next_deadline_ = std::min(next_deadline_.value_or(*deadline), *deadline);
   }
+  charge();
   queue_.push(request->spec.client, id);
   requests_.emplace(id, std::move(request));
+}
+
+// Brings the counters of the clients up to date: needed only where the queue is asked or somebody joins it.
+void Batch::charge() {
+  for (const Row* row : running_) charge(*row->request);
+  for (const Row* row : outside_) charge(*row->request);
+}
+
+void Batch::charge(Request& request) {
+  const int64_t more = request.generated_tokens - request.charged_tokens;
+  if (more == 0) return;
+  request.charged_tokens += more;
+  queue_.charge(request.spec.client, {.generated_tokens = more});
 }
 
 void Batch::cancel(Ticket ticket) { cancelled_.push_back(ticket); }
@@ -101,13 +119,15 @@ void Batch::end_late(TimePoint now) {
   sweep();
 }
 
-// Forgets what has ended.
+// Forgets what has ended. Looks at what is open only when something has.
 void Batch::sweep() {
+  if (!std::exchange(rows_ended_, false) && ended_.empty()) return;
   const auto over = [](const Row* row) { return !row->open || row->request->done; };
   std::erase_if(running_, over);
   std::erase_if(outside_, over);
   std::erase_if(followers_, [](const Follower& follower) { return follower.request->done; });
-  std::erase_if(requests_, [](const auto& entry) { return entry.second->done; });
+  for (const Ticket ticket : ended_) requests_.erase(static_cast<uint64_t>(ticket));
+  ended_.clear();
 }
 
 void Batch::step() {

@@ -75,12 +75,15 @@ class Batch {
     Ticket leader{};
     int64_t common = 0;  ///< tokens that it waits for
   };
+  enum class LogitUse : uint8_t { kOwn, kShared };
   /// What has been tried for a step that found no storage.
   enum class Relief : uint8_t { kRetry, kNothingLeft };
 
   // batch.cc
   void end_cancelled();
   void end_late(TimePoint now);
+  void charge();
+  void charge(Request& request);
   void sweep();
 
   // batch_admit.cc
@@ -112,7 +115,7 @@ class Batch {
   Status advance_prompt(Row& row, int64_t computed, std::span<float> logits);
   Status read_prompt_logprobs(Row& row, int64_t computed, std::span<const float> logits);
   Status split(Row& row, std::span<float> logits);
-  void add_task(Row& row, std::span<float> logits);
+  void add_task(Row& row, std::span<float> logits, LogitUse use);
   void deliver(SampleTask& task);
   void accept_token(Row& row, SampledToken& sampled);
   void settle_split(Request& request);
@@ -138,6 +141,8 @@ class Batch {
   std::vector<Row*> running_;  // with their state in the cache; oldest first
   std::vector<Row*> outside_;  // moved out; oldest first
   std::vector<Ticket> cancelled_;
+  std::vector<Ticket> ended_;  // still in requests_
+  bool rows_ended_ = false;    // some are still in the lists above
   uint64_t next_ticket_ = 1;
   uint64_t next_order_ = 1;
   uint64_t releases_ = 0;                     // grows when storage may have become free

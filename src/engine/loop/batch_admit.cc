@@ -123,6 +123,8 @@ void Batch::start_followers() {
 }
 
 void Batch::admit(TimePoint now) {
+  if (queue_.empty() || places() >= options_.max_rows) return;
+  charge();
   // Rows that were moved out come first.
   while (outside_.empty()) {
     const auto item = queue_.next();
@@ -154,6 +156,7 @@ Status Batch::prepare(Request& request) {
   // The best choices are found by the log-probabilities.
   if (request.gives_best() && !row->sampling.top_logprobs) row->sampling.top_logprobs = 0;
   row->tokens = generate.prompt;
+  row->prompt_tokens = request.prompt_tokens();
   KVERN_TRY(TextStream text, TextStream::create(engine_.tokenizer(), generate.prompt, generate.stop));
   row->text.emplace(std::move(text));
   request.rows.push_back(std::move(row));
@@ -169,9 +172,9 @@ bool Batch::start(Request& request) {
     }
   }
   Row& row = *request.rows.front();
-  Status taken = storage_.take(row);
+  Status taken = storage_.take(row, running_);
   while (!taken && taken.error().code == ErrorCode::kExhausted && storage_.evict_prefix())
-    taken = storage_.take(row);
+    taken = storage_.take(row, running_);
   if (!taken) {
     if (taken.error().code == ErrorCode::kExhausted && !running_.empty()) return false;
     fail_request(request, std::move(taken).error());

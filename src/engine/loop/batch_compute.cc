@@ -29,8 +29,8 @@ void Batch::plan_work() {
 
 // Logits that nobody reads are not computed.
 Engine::Logits Batch::logits_of(const Work& work) const {
-  const ServiceRequest& spec = work.row->request->spec;
   if (!in_prefill(*work.row)) return Engine::Logits::kLast;
+  const ServiceRequest& spec = work.row->request->spec;
   if (spec.prompt_logprobs) return Engine::Logits::kAll;
   const bool samples = work.tokens == work.row->pending_tokens() && spec.generate.max_new_tokens > 0;
   return samples ? Engine::Logits::kLast : Engine::Logits::kNone;

@@ -24,9 +24,8 @@ void Batch::advance(std::span<float> logits) {
     row.held += work.tokens;
     row.advanced_tokens += work.tokens;
     if (row.request->done) continue;  // a receiver failed at another choice of it
-    storage_.has_grown(row);
     if (!prompt) {
-      add_task(row, mine);
+      add_task(row, mine, LogitUse::kOwn);
     } else if (Status status = advance_prompt(row, work.tokens, mine); !status) {
       fail_request(*row.request, std::move(status).error());
     }
@@ -39,6 +38,7 @@ Status Batch::advance_prompt(Row& row, int64_t computed, std::span<float> logits
   request.computed_tokens += computed;
   stats_.computed_tokens += static_cast<uint64_t>(computed);
   stats_.prompt_tokens += static_cast<uint64_t>(computed);
+  storage_.has_grown(row);
   if (request.spec.prompt_logprobs) KVERN_TRY_STATUS(read_prompt_logprobs(row, computed, logits));
   KVERN_TRY_STATUS(deliver_prompt(request));
   if (in_prefill(row)) return Ok{};
@@ -72,16 +72,13 @@ Status Batch::split(Row& row, std::span<float> logits) {
     other.sampling.seed = choice_seed(row.sampling.seed, choice);
   }
   if (request.spec.generate.max_new_tokens == 0) return Ok{};  // they end when it is settled
-  for (const auto& each : request.rows) add_task(*each, logits);
+  const LogitUse use = request.rows.size() > 1 ? LogitUse::kShared : LogitUse::kOwn;
+  for (const auto& each : request.rows) add_task(*each, logits, use);
   return Ok{};
 }
 
-void Batch::add_task(Row& row, std::span<float> logits) {
-  SampleTask task{.row = &row,
-                  .logits = logits,
-                  .shared = row.request->settling && row.request->spec.choices > 1,
-                  .token = {},
-                  .hash = 0};
+void Batch::add_task(Row& row, std::span<float> logits, LogitUse use) {
+  SampleTask task{.row = &row, .logits = logits, .shared = use == LogitUse::kShared, .token = {}, .hash = 0};
   if (options_.hooks.before_sampling) {
     try {
       options_.hooks.before_sampling(row.request->ticket, row.choice, logits);
@@ -112,7 +109,6 @@ void Batch::accept_token(Row& row, SampledToken& sampled) {
   row.tokens.push_back(sampled.token);
   ++request.generated_tokens;
   ++stats_.generated_tokens;
-  queue_.charge(request.spec.client, {.generated_tokens = 1});
   const bool is_end = !request.spec.generate.ignore_end_tokens &&
                       std::ranges::binary_search(engine_.end_tokens(), sampled.token);
   TokenEvent event{.choice = row.choice, .token = sampled.token, .text = {}, .logprobs = {}};

@@ -15,6 +15,7 @@ double milliseconds(TimePoint begin, TimePoint end) {
 
 void Batch::release(Row& row, AfterRow after) {
   row.open = false;
+  rows_ended_ = true;
   if (row.request->settling) return;  // other choices may need its state
   storage_.release(row, after);
   ++releases_;
@@ -95,8 +96,10 @@ void Batch::fail_request(Request& request, Error error, AfterRow after) {
 // Nothing of it waits or holds storage any more; it is forgotten when the step is over.
 void Batch::close(Request& request, AfterRow after) {
   request.done = true;
+  ended_.push_back(request.ticket);
   request.settling = false;
   queue_.remove(request.spec.client, static_cast<uint64_t>(request.ticket));
+  charge(request);
   for (const auto& row : request.rows) release(*row, after);
 }
 

@@ -23,22 +23,24 @@ struct Request;
 
 /// One choice of a request. Its state is in the batch (`kv`), outside (`image`) or nowhere yet.
 struct Row {
+  // What planning a step reads stands together: the pass before has emptied the processor's caches.
   Request* request = nullptr;  ///< owns this
-  int32_t choice = 0;
-  SamplingParams sampling;  ///< with a seed of its own
   std::optional<state::RowId> kv;
-  /// Shared by the choices that wait outside since their prompt was computed.
-  std::shared_ptr<const state::RowImage> image;
-
   std::vector<TokenId> tokens;  ///< the prompt, then what was sampled
   int64_t held = 0;             ///< how many of them its state holds: all but the last once it decodes
+  int64_t prompt_tokens = 0;    ///< how many of them are the prompt
+  int32_t choice = 0;
+  bool open = true;  ///< no ChoiceEnd yet
+
+  SamplingParams sampling;  ///< with a seed of its own
+  /// Shared by the choices that wait outside since their prompt was computed.
+  std::shared_ptr<const state::RowImage> image;
   PromptTurn turn;
   int64_t advanced_tokens = kTokensBetweenMoves;  ///< MovableRow::advanced_tokens
 
   std::optional<TextStream> text;  ///< always there
   std::vector<uint64_t> hashes;
   double logprob_sum = 0;
-  bool open = true;  ///< no ChoiceEnd yet
 
   std::span<const TokenId> held_tokens() const { return std::span(tokens).first(static_cast<size_t>(held)); }
   int64_t pending_tokens() const { return static_cast<int64_t>(tokens.size()) - held; }
@@ -68,6 +70,7 @@ struct Request {
   int64_t cached_tokens = 0;
   int64_t computed_tokens = 0;
   int64_t generated_tokens = 0;
+  int64_t charged_tokens = 0;  ///< of the generated ones, what the queue's counter has
   std::vector<TokenLogprobs> prompt_logprobs;
 
   /// One row until the prompt is computed, then one for each choice.
@@ -79,9 +82,9 @@ struct Request {
 };
 
 /// A row whose prompt is not computed yet.
-inline bool in_prefill(const Row& row) { return row.held < row.request->prompt_tokens(); }
+inline bool in_prefill(const Row& row) { return row.held < row.prompt_tokens; }
 inline int64_t generated_tokens(const Row& row) {
-  return static_cast<int64_t>(row.tokens.size()) - row.request->prompt_tokens();
+  return static_cast<int64_t>(row.tokens.size()) - row.prompt_tokens;
 }
 /// Places in the batch that a row takes: those of all choices until they have rows of their own.
 inline int64_t places_of(const Row& row) { return row.request->split ? 1 : row.request->spec.choices; }

@@ -31,23 +31,31 @@ bool RowStorage::shares(const Row& row) const {
   return spec.reuse_prefix && !spec.prompt_logprobs;
 }
 
-Status RowStorage::take(Row& row) {
+Status RowStorage::take(Row& row, std::span<Row* const> running) {
   KVERN_CHECK(!row.kv && !row.image);
   if (!shares(row)) {
     row.kv = kv_.add_row();
     return Ok{};
   }
-  KVERN_TRY(const PrefixCache::Hit hit, prefixes_.take(row.request->spec.cache_namespace, row.tokens));
+  // Only now is it of interest what the others hold: a step needs not say it.
+  const std::string& space = row.request->spec.cache_namespace;
+  for (const Row* other : running) {
+    if (other->request->spec.cache_namespace == space) announce(*other);
+  }
+  KVERN_TRY(const PrefixCache::Hit hit, prefixes_.take(space, row.tokens));
   row.kv = hit.row;
   row.held = hit.tokens;
   return Ok{};
 }
 
-void RowStorage::has_grown(Row& row) {
-  if (!row.request->spec.reuse_prefix) return;
-  const std::string& space = row.request->spec.cache_namespace;
-  prefixes_.running(space, *row.kv, row.held_tokens());
-  if (!row.request->split) prefixes_.snapshot(space, *row.kv, row.request->spec.generate.prompt);
+void RowStorage::announce(const Row& row) {
+  const ServiceRequest& spec = row.request->spec;
+  if (spec.reuse_prefix && row.kv) prefixes_.running(spec.cache_namespace, *row.kv, row.held_tokens());
+}
+
+void RowStorage::has_grown(const Row& row) {
+  const ServiceRequest& spec = row.request->spec;
+  if (spec.reuse_prefix) prefixes_.snapshot(spec.cache_namespace, *row.kv, spec.generate.prompt);
 }
 
 void RowStorage::release(Row& row, AfterRow after) {
@@ -74,9 +82,6 @@ Status RowStorage::fork(Row& from, std::span<Row* const> to) try {
   Status status = Ok{};
   for (Row* row : to) {
     if (status) status = fork_one(from, *row);
-    if (row->kv && row->request->spec.reuse_prefix) {
-      prefixes_.running(row->request->spec.cache_namespace, *row->kv, row->held_tokens());
-    }
   }
   set_image(from, nullptr);
   return status;
@@ -119,9 +124,6 @@ Status RowStorage::bring_in(Row& row) try {
   KVERN_CHECK(!row.kv && row.image);
   KVERN_TRY(row.kv, kv_.adopt(*row.image));
   set_image(row, nullptr);
-  if (row.request->spec.reuse_prefix) {
-    prefixes_.running(row.request->spec.cache_namespace, *row.kv, row.held_tokens());
-  }
   return Ok{};
 } catch (const std::bad_alloc&) {
   return fail(ErrorCode::kExhausted, "there is no memory to bring a row back");

@@ -21,10 +21,10 @@ class RowStorage {
  public:
   RowStorage(Engine& engine, const LoopOptions& options);
 
-  /// A row for the prompt, with what kept prefixes give of it.
-  Status take(Row& row);
-  /// To be called after each step in which the row got on.
-  void has_grown(Row& row);
+  /// A row for the prompt, with what kept prefixes and the running rows give of it.
+  Status take(Row& row, std::span<Row* const> running);
+  /// To be called after each step in which the row of a prompt has grown.
+  void has_grown(const Row& row);
   /// Gives its state away, wherever it is.
   void release(Row& row, AfterRow after);
 
@@ -59,6 +59,7 @@ class RowStorage {
 
  private:
   bool shares(const Row& row) const;
+  void announce(const Row& row);
   size_t growth_bytes(const Row& row, int64_t held) const;
   Status fork_one(Row& from, Row& to);
   void set_image(Row& row, std::shared_ptr<const state::RowImage> image);

@@ -15,7 +15,7 @@ constexpr size_t kLogitsWorthThreads = size_t{1} << 15;
 Result<SampledToken> sample_row(const SampleTask& task) {
   const Row& row = *task.row;
   const SampleContext context{.history = row.tokens,
-                              .prompt_tokens = static_cast<size_t>(row.request->prompt_tokens()),
+                              .prompt_tokens = static_cast<size_t>(row.prompt_tokens),
                               .position = row.tokens.size()};
   if (!task.shared) return sample(task.logits, row.sampling, context);
   std::vector<float> own(task.logits.begin(), task.logits.end());
