@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/chat/chat_format.h"
+#include "server/protocol/compiled_grammars.h"
 #include "server/protocol/id_source.h"
 #include "server/protocol/openai/routes.h"
 #include "server/protocol/thread_executor.h"
@@ -15,6 +16,7 @@ struct Serving::Impl {
         observed(parts.service, parts.clock, service_metrics),
         ids(options.id_salt),
         executor(options.answer_threads, parts.log),
+        grammars(CompiledGrammars::create(parts.engine)),
         context{.service = observed,
                 .engine = parts.engine,
                 .clock = parts.clock,
@@ -22,6 +24,7 @@ struct Serving::Impl {
                 .executor = executor,
                 .ids = ids,
                 .chat = engine::ChatFormat::create(parts.engine),
+                .grammars = grammars.get(),
                 .model_name = std::move(options.model_name),
                 .aliases = std::move(options.aliases),
                 .system_fingerprint = std::move(options.system_fingerprint),
@@ -37,6 +40,7 @@ struct Serving::Impl {
   ObservedService observed;
   IdSource ids;
   ThreadExecutor executor;  // Its threads use what is above; the context's users post to it.
+  std::unique_ptr<CompiledGrammars> grammars;  // null without a tokenizer
   ProtocolContext context;
   Router router;
 };

@@ -42,7 +42,7 @@ class CountingSink : public engine::GenerationSink {
   int64_t generated_ = 0;
 };
 
-/// Names of keys have no line ends, so no client's text can end in another client's namespace.
+/// Names of keys have no line ends, so no client's text can be that of another client.
 std::string name_space_of(const std::string& client, const std::string& salt) { return client + "\n" + salt; }
 
 }  // namespace
@@ -54,7 +54,7 @@ bool ProtocolContext::serves(std::string_view name) const {
 Result<engine::Ticket> ProtocolContext::submit(Exchange& exchange, engine::ServiceRequest request,
                                                std::shared_ptr<engine::GenerationSink> sink) const {
   const HttpRequest& http = exchange.request();
-  request.client = http.client;
+  request.client = name_space_of(http.client, request.client);
   request.cache_namespace = name_space_of(http.client, request.cache_namespace);
   if (!request.deadline && limits.request_timeout.count() > 0)
     request.deadline = clock.now() + limits.request_timeout;

@@ -64,7 +64,8 @@ struct ProtocolContext {
   bool serves(std::string_view name) const;
 
   /// Submits a generation on behalf of an HTTP request: the one way for all protocols. Sets whose it is
-  /// (fairness, namespace of kept prefixes: the key's name and what `cache_namespace` held, so that no client
+  /// (fairness: the key's name and the user in `client`; namespace of kept prefixes: the key's name and what
+  /// `cache_namespace` held, so that no client
   /// can name another's), its deadline unless it has one, counts its tokens in the request's usage, and
   /// cancels it when the client goes.
   Result<engine::Ticket> submit(Exchange& exchange, engine::ServiceRequest request,
