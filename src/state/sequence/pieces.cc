@@ -43,6 +43,19 @@ bool contains(const std::vector<PositionRange>& ranges, const PositionRange& par
              [&](const PositionRange& range) { return range.begin <= part.begin && part.end <= range.end; });
 }
 
+struct Piece {
+  PositionRange range;
+  std::span<const std::byte> bytes;
+};
+
+void write_part(const Geometry& geometry, const CollectRuns& collect, const Piece& piece,
+                const PositionRange& part) {
+  if (part == piece.range) return write_piece(geometry, collect, part, piece.bytes.data());
+  std::vector<std::byte> bytes(static_cast<size_t>(part.size()) * geometry.bytes_per_token());
+  cut_piece(geometry, piece.range, piece.bytes, part, bytes.data());
+  write_piece(geometry, collect, part, bytes.data());
+}
+
 }  // namespace
 
 std::vector<RowStore> KvCache::stores() const {
@@ -217,15 +230,17 @@ Status RowDraft::write(size_t store, const PositionRange& range, std::span<const
     for (const KvForm form : kForms) {
       if (group.layout(form) == nullptr || next++ != store) continue;
       const Geometry& geometry = group.geometry(form);
+      if (range.size() < 1 || bytes.size() != static_cast<size_t>(range.size()) * geometry.bytes_per_token())
+        break;
+      const auto collect = collect_from(*group.layout(form), slots_[g][static_cast<size_t>(form)]);
       const Held& held = shape_.stores[store];
-      const PositionRange head = head_range(group.spec(form), held);
-      const PositionRange tail = tail_range(group.spec(form), held);
-      const bool joined = head.size() > 0 && head.end == tail.begin;
-      const bool fits = joined ? contains({{head.begin, tail.end}}, range) : contains({head, tail}, range);
-      if (!fits || bytes.size() != static_cast<size_t>(range.size()) * geometry.bytes_per_token()) break;
-      const RowSlot slot = slots_[g][static_cast<size_t>(form)];
-      write_piece(geometry, collect_from(*group.layout(form), slot), range, bytes.data());
-      subtract(missing_[store], range);
+      for (const PositionRange& part :
+           {head_range(group.spec(form), held), tail_range(group.spec(form), held)}) {
+        const PositionRange common{std::max(part.begin, range.begin), std::min(part.end, range.end)};
+        if (common.begin >= common.end) continue;
+        write_part(geometry, collect, {range, bytes}, common);
+        subtract(missing_[store], common);
+      }
       return Ok{};
     }
   }

@@ -26,8 +26,8 @@ class RowDraft {
   ~RowDraft();
 
   const RowShape& shape() const { return shape_; }
-  /// Takes the piece of `range` (as RowPin::read gives it), in any order. kInvalidArgument when the row does
-  /// not hold these positions, or the bytes are not as many.
+  /// Takes what the row holds of the piece of `range` (as RowPin::read gives it); pieces come in any order.
+  /// kInvalidArgument when there is no such store, or the bytes are not as many.
   Status write(size_t store, const PositionRange& range, std::span<const std::byte> bytes);
   /// The first position that no piece has brought yet, in any store; the row's length when all is there.
   int64_t complete_until() const;

@@ -117,6 +117,15 @@ Result<std::optional<IndexHit>> DiskStore::find(const PrefixSpace& space, std::s
   return hit;
 }
 
+Result<std::optional<IndexHit>> DiskStore::find_exact(const PrefixSpace& space,
+                                                      std::span<const int32_t> tokens) {
+  const auto links = prefix_chain(space.root, tokens, chain_);
+  const MutexLock lock(reader_mutex_);
+  if (!reader_) return std::optional<IndexHit>();
+  return reader_->exact(
+      {.prompt = tokens, .links = links, .page = chain_.page, .now_seconds = now_seconds()});
+}
+
 Result<bool> DiskStore::covers(const PrefixSpace& space, std::span<const int32_t> tokens) {
   const auto links = prefix_chain(space.root, tokens, chain_);
   const MutexLock lock(reader_mutex_);

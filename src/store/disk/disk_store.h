@@ -107,6 +107,8 @@ class DiskStore {
 
   /// The entry that gives most of a prompt: see PrefixLookup. No file but the index is read.
   Result<std::optional<IndexHit>> find(const PrefixSpace& space, std::span<const int32_t> prompt);
+  /// The entry of exactly these tokens.
+  Result<std::optional<IndexHit>> find_exact(const PrefixSpace& space, std::span<const int32_t> tokens);
   /// Whether the state of exactly these tokens is on disk.
   Result<bool> covers(const PrefixSpace& space, std::span<const int32_t> tokens);
 

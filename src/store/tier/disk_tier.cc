@@ -1,0 +1,68 @@
+#include "store/tier/disk_tier.h"
+
+#include <utility>
+
+namespace kvern::store {
+
+DiskTier::DiskTier(DiskStore& store, LogSink& log, const DiskTierOptions& options)
+    : store_(store),
+      log_(log),
+      restores_(store, options.restores),
+      writes_([this](const NewEntry& entry) { return save(entry); }, options.writes) {}
+
+Result<bool> DiskTier::save(const NewEntry& entry) {
+  const auto outcome = store_.put(entry);
+  if (!outcome) {
+    if (!std::exchange(failing_, true))
+      log_.log(LogLevel::kWarning, "a prefix cannot be saved: " + outcome.error().to_string());
+    return std::unexpected(outcome.error());
+  }
+  failing_ = false;
+  return *outcome != PutOutcome::kTooLarge;
+}
+
+std::optional<TierHit> DiskTier::lookup(std::shared_ptr<const PrefixSpace> space,
+                                        std::span<const int32_t> prompt, int64_t more_than) {
+  const auto hit = store_.find(*space, prompt);
+  if (!hit) {
+    log_.log(LogLevel::kWarning, "saved prefixes cannot be looked up: " + hit.error().to_string());
+    return std::nullopt;
+  }
+  if (!*hit || (*hit)->tokens <= more_than) return std::nullopt;
+  return TierHit{.tokens = (*hit)->tokens, .restore = restores_.start(std::move(space), prompt, **hit)};
+}
+
+bool DiskTier::covers(const PrefixSpace& space, std::span<const int32_t> tokens) {
+  return store_.covers(space, tokens).value_or(false);
+}
+
+Status DiskTier::erase(const PrefixSpace& space, std::span<const int32_t> tokens) {
+  KVERN_TRY(const auto hit, store_.find_exact(space, tokens));
+  if (!hit) return fail(ErrorCode::kNotFound, "no such saved prefix");
+  return store_.erase(hit->manifest);
+}
+
+TierStats DiskTier::stats() {
+  const WriteCounts writes = writes_.counts();
+  TierStats stats{.name = "disk",
+                  .saved = writes.saved,
+                  .declined = writes.declined,
+                  .dropped = writes.dropped,
+                  .failed = writes.failed,
+                  .pending = writes.pending,
+                  .pending_bytes = writes.pending_bytes};
+  const auto disk = store_.stats();
+  if (!disk) return stats;
+  stats.entries = disk->totals.entries;
+  stats.bytes = disk->totals.bytes;
+  stats.lookups = disk->lookups;
+  stats.hits = disk->hits;
+  stats.blocks_written = disk->blocks_written;
+  stats.blocks_reused = disk->blocks_reused;
+  stats.bytes_written = disk->bytes_written;
+  stats.bytes_read = disk->bytes_read;
+  stats.damaged = disk->damaged;
+  return stats;
+}
+
+}  // namespace kvern::store

@@ -1,0 +1,43 @@
+// A DiskStore as a tier: saves and restores on threads of their own.
+#pragma once
+
+#include <memory>
+
+#include "store/disk/disk_store.h"
+#include "store/tier/restore_queue.h"
+#include "store/tier/tier.h"
+#include "store/tier/write_queue.h"
+
+namespace kvern::store {
+
+struct DiskTierOptions {
+  WriteQueueOptions writes;
+  RestoreQueueOptions restores;
+};
+
+class DiskTier final : public Tier {
+ public:
+  /// `store` and `log` are borrowed.
+  DiskTier(DiskStore& store, LogSink& log, const DiskTierOptions& options);
+
+  bool offer(NewEntry entry) override { return writes_.push(std::move(entry)); }
+  std::optional<TierHit> lookup(std::shared_ptr<const PrefixSpace> space, std::span<const int32_t> prompt,
+                                int64_t more_than) override;
+  bool covers(const PrefixSpace& space, std::span<const int32_t> tokens) override;
+  Status erase(const PrefixSpace& space, std::span<const int32_t> tokens) override;
+  FlushReport flush(std::chrono::steady_clock::time_point deadline) override {
+    return writes_.flush(deadline);
+  }
+  TierStats stats() override;
+
+ private:
+  Result<bool> save(const NewEntry& entry);
+
+  DiskStore& store_;
+  LogSink& log_;
+  bool failing_ = false;  // of the queue's thread: one warning for a row of failures
+  RestoreQueue restores_;
+  WriteQueue writes_;
+};
+
+}  // namespace kvern::store

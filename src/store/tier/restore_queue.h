@@ -1,0 +1,50 @@
+// Reads entries of a DiskStore on threads of their own, so that a restore waits for no save.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "store/disk/disk_store.h"
+#include "store/tier/tier.h"
+
+namespace kvern::store {
+
+struct RestoreQueueOptions {
+  int threads = 2;  ///< one checks while another reads
+  /// Bytes of an entry that wait to be taken, at most, beside those being read.
+  uint64_t ahead_bytes = uint64_t{64} << 20;
+  /// What one thread reads in one go.
+  uint64_t batch_bytes = uint64_t{8} << 20;
+};
+
+/// Thread-safe. Restores that are still wanted when it is destroyed end early.
+class RestoreQueue {
+ public:
+  /// `store` is borrowed.
+  RestoreQueue(DiskStore& store, const RestoreQueueOptions& options);
+  ~RestoreQueue();
+  RestoreQueue(const RestoreQueue&) = delete;
+  RestoreQueue& operator=(const RestoreQueue&) = delete;
+
+  /// Begins to read what `hit` found for a prompt.
+  std::unique_ptr<TierRestore> start(std::shared_ptr<const PrefixSpace> space,
+                                     std::span<const int32_t> prompt, const IndexHit& hit);
+
+ private:
+  struct Job;
+  class Restore;
+  struct Shared;
+  static void run(const std::shared_ptr<Shared>& shared);
+  static void load(Shared& shared, Job& job);
+  static void read_batch(Shared& shared, const std::shared_ptr<Job>& job);
+
+  std::shared_ptr<Shared> shared_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace kvern::store

@@ -1,0 +1,89 @@
+#include "store/tier/write_queue.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace kvern::store {
+
+WriteQueue::WriteQueue(Save save, const WriteQueueOptions& options)
+    : save_(std::move(save)), options_(options), thread_([this] { run(); }) {}
+
+WriteQueue::~WriteQueue() {
+  {
+    const MutexLock lock(mutex_);
+    stop_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+bool WriteQueue::push(NewEntry entry) {
+  const uint64_t bytes = entry.bytes();
+  std::deque<Item> dropped;  // released behind the lock
+  const MutexLock lock(mutex_);
+  if (bytes > options_.max_bytes) {
+    ++counts_.declined;
+    return false;
+  }
+  while (!waiting_.empty() && waiting_bytes_ + bytes > options_.max_bytes) {
+    waiting_bytes_ -= waiting_.front().bytes;
+    dropped.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+    ++counts_.dropped;
+  }
+  waiting_.push_back({next_number_++, bytes, std::move(entry)});
+  waiting_bytes_ += bytes;
+  changed_.notify_all();
+  return true;
+}
+
+void WriteQueue::run() {
+  mutex_.lock();
+  while (true) {
+    while (!stop_ && waiting_.empty()) changed_.wait(mutex_);
+    if (stop_) break;
+    std::optional<Item> item = std::move(waiting_.front());
+    waiting_.pop_front();
+    waiting_bytes_ -= item->bytes;
+    in_flight_ = item->number;
+    mutex_.unlock();
+    const Result<bool> saved = save_(item->entry);
+    item.reset();  // what it pins is free before anybody hears of it
+    mutex_.lock();
+    ++(!saved ? counts_.failed : *saved ? counts_.saved : counts_.declined);
+    in_flight_ = 0;
+    changed_.notify_all();
+  }
+  mutex_.unlock();
+}
+
+FlushReport WriteQueue::flush(std::chrono::steady_clock::time_point deadline) {
+  const MutexLock lock(mutex_);
+  const uint64_t last = next_number_ - 1;
+  const WriteCounts before = counts_;
+  const auto left = [&] {
+    uint64_t count = in_flight_ != 0 && in_flight_ <= last ? 1 : 0;
+    for (const Item& item : waiting_) count += item.number <= last ? 1 : 0;
+    return count;
+  };
+  while (left() > 0) {
+    if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) break;
+  }
+  FlushReport report{.saved = counts_.saved - before.saved,
+                     .dropped = counts_.dropped - before.dropped,
+                     .failed = counts_.failed - before.failed,
+                     .left = left()};
+  report.durable = report.left == 0 && report.dropped == 0 && report.failed == 0;
+  return report;
+}
+
+WriteCounts WriteQueue::counts() {
+  const MutexLock lock(mutex_);
+  WriteCounts counts = counts_;
+  counts.pending = waiting_.size() + (in_flight_ != 0 ? 1 : 0);
+  counts.pending_bytes = waiting_bytes_;
+  return counts;
+}
+
+}  // namespace kvern::store

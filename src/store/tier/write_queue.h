@@ -1,0 +1,71 @@
+// Saves on a thread of their own, the oldest first; bounded by bytes.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <thread>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "store/disk/new_entry.h"
+#include "store/tier/tier.h"
+
+namespace kvern::store {
+
+struct WriteQueueOptions {
+  /// What waiting entries may hold; beyond it the oldest that waits is dropped, never the newest nor the one
+  /// that is being saved.
+  uint64_t max_bytes = uint64_t{2} << 30;
+};
+
+struct WriteCounts {
+  uint64_t saved = 0;
+  uint64_t declined = 0;
+  uint64_t dropped = 0;
+  uint64_t failed = 0;
+  uint64_t pending = 0;
+  uint64_t pending_bytes = 0;
+};
+
+/// Thread-safe. Destroying it ends after the entry that is being saved; flush first to keep the others.
+class WriteQueue {
+ public:
+  /// Saves an entry; false when it was declined. Called on the queue's thread, one entry at a time.
+  using Save = std::function<Result<bool>(const NewEntry&)>;
+
+  WriteQueue(Save save, const WriteQueueOptions& options);
+  ~WriteQueue();
+  WriteQueue(const WriteQueue&) = delete;
+  WriteQueue& operator=(const WriteQueue&) = delete;
+
+  /// False when the entry alone is more than may wait.
+  bool push(NewEntry entry);
+  /// See Tier::flush.
+  FlushReport flush(std::chrono::steady_clock::time_point deadline);
+  WriteCounts counts();
+
+ private:
+  struct Item {
+    uint64_t number = 0;
+    uint64_t bytes = 0;
+    NewEntry entry;
+  };
+  void run();
+
+  Save save_;
+  WriteQueueOptions options_;
+  Mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<Item> waiting_ KVERN_GUARDED_BY(mutex_);
+  uint64_t next_number_ KVERN_GUARDED_BY(mutex_) = 1;
+  uint64_t in_flight_ KVERN_GUARDED_BY(mutex_) = 0;
+  uint64_t waiting_bytes_ KVERN_GUARDED_BY(mutex_) = 0;
+  WriteCounts counts_ KVERN_GUARDED_BY(mutex_);
+  bool stop_ KVERN_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace kvern::store
