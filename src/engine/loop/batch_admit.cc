@@ -159,6 +159,7 @@ Status Batch::prepare(Request& request) {
   row->prompt_tokens = request.prompt_tokens();
   KVERN_TRY(TextStream text, TextStream::create(engine_.tokenizer(), generate.prompt, generate.stop));
   row->text.emplace(std::move(text));
+  if (request.spec.grammar) row->grammar.emplace(request.spec.grammar);
   request.rows.push_back(std::move(row));
   return Ok{};
 }

@@ -109,8 +109,16 @@ void Batch::accept_token(Row& row, SampledToken& sampled) {
   row.tokens.push_back(sampled.token);
   ++request.generated_tokens;
   ++stats_.generated_tokens;
-  const bool is_end = !request.spec.generate.ignore_end_tokens &&
-                      std::ranges::binary_search(engine_.end_tokens(), sampled.token);
+  // A grammar allows end tokens exactly where its text may end.
+  const bool may_end = !request.spec.generate.ignore_end_tokens || row.grammar;
+  const bool is_end = may_end && std::ranges::binary_search(engine_.end_tokens(), sampled.token);
+  if (row.grammar && !row.grammar->accept(sampled.token)) {
+    fail_request(request, {.code = ErrorCode::kInternal,
+                           .message = "the grammar does not take a token that it has allowed",
+                           .where = "grammar",
+                           .retryable = false});
+    return;
+  }
   TokenEvent event{.choice = row.choice, .token = sampled.token, .text = {}, .logprobs = {}};
   if (!is_end) event.text = row.text->push(sampled.token);
   if (sampled.logprob) {
@@ -127,6 +135,7 @@ void Batch::accept_token(Row& row, SampledToken& sampled) {
 
 std::optional<FinishReason> Batch::finish_reason(const Row& row, bool is_end) const {
   if (is_end || row.text->stopped()) return FinishReason::kStop;
+  if (row.grammar && row.grammar->finished()) return FinishReason::kStop;
   // A token can be computed only while the context has room for it; sampling it needs none.
   const auto length = static_cast<int64_t>(row.tokens.size());
   if (generated_tokens(row) >= row.request->spec.generate.max_new_tokens ||

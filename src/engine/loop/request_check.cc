@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "engine/request/text_stream.h"
 #include "engine/schedule/admission.h"
+#include "text/grammar/grammar.h"
 
 namespace kvern::engine {
 namespace {
@@ -40,6 +41,12 @@ Status RequestCheck::check(const ServiceRequest& request) const {
   if (request.prompt_logprobs && *request.prompt_logprobs > kMostPromptLogprobs) {
     return fail(ErrorCode::kInvalidArgument, fmt::format("is more than {}", kMostPromptLogprobs),
                 "prompt_logprobs");
+  }
+  if (request.grammar && request.grammar->vocabulary().size() != vocabulary) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("was made for {} tokens, but the model has {}",
+                            request.grammar->vocabulary().size(), vocabulary),
+                "grammar");
   }
   KVERN_TRY_STATUS(check_choices(request));
   return check_memory(request);

@@ -14,6 +14,7 @@
 #include "engine/schedule/admission.h"
 #include "engine/schedule/plan.h"
 #include "state/sequence/kv_cache.h"
+#include "text/grammar/grammar.h"
 
 namespace kvern::engine {
 
@@ -39,6 +40,8 @@ struct Row {
   int64_t advanced_tokens = kTokensBetweenMoves;  ///< MovableRow::advanced_tokens
 
   std::optional<TextStream> text;  ///< always there
+  std::optional<text::GrammarState> grammar;
+  text::TokenMask allowed;  ///< by the grammar, for the token that is being sampled
   std::vector<uint64_t> hashes;
   double logprob_sum = 0;
 

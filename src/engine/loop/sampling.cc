@@ -13,10 +13,12 @@ namespace {
 constexpr size_t kLogitsWorthThreads = size_t{1} << 15;
 
 Result<SampledToken> sample_row(const SampleTask& task) {
-  const Row& row = *task.row;
+  Row& row = *task.row;
+  if (row.grammar) row.grammar->fill_mask(row.allowed);
   const SampleContext context{.history = row.tokens,
                               .prompt_tokens = static_cast<size_t>(row.prompt_tokens),
-                              .position = row.tokens.size()};
+                              .position = row.tokens.size(),
+                              .allowed = row.grammar ? &row.allowed : nullptr};
   if (!task.shared) return sample(task.logits, row.sampling, context);
   std::vector<float> own(task.logits.begin(), task.logits.end());
   return sample(own, row.sampling, context);

@@ -11,6 +11,7 @@
 #include "engine/support/engines.h"
 #include "engine/support/generation.h"
 #include "support/result_matchers.h"
+#include "text/grammar/grammar.h"
 
 namespace kvern::engine {
 namespace {
@@ -249,6 +250,46 @@ TEST_F(BatchTest, refuses_at_once_what_cannot_run) {
   EXPECT_TRUE(full.error().retryable);
   run_all(batch);
   EXPECT_TRUE(a->end && b->end);
+}
+
+TEST_F(BatchTest, a_grammar_binds_every_choice_and_nobody_else) {
+  const auto vocabulary = text::GrammarVocabulary::create(
+      *engine_->tokenizer(), static_cast<size_t>(engine_->model().config().vocab), engine_->end_tokens());
+  ASSERT_OK_AND_ASSIGN(const auto grammar,
+                       text::Grammar::from_gbnf("root ::= (\"yes\" | \"no\") (\" \" [0-9])*", vocabulary));
+  Batch batch(*engine_, *clock_, {});
+  ServiceRequest request = request_for(encode("One day"), 12);
+  request.generate.sampling.temperature = 1.5F;
+  request.generate.ignore_end_tokens = false;
+  request.grammar = grammar;
+  request.choices = 6;
+  const ServiceRequest free = request_for(encode("One day"), 12);
+  const auto bound = submit(batch, request);
+  const auto neighbour = submit(batch, free);
+  run_all(batch);
+  expect_same(*neighbour, *run_cold(*engine_, free));
+  expect_same(*bound, *run_cold(*engine_, request));
+  for (const auto& choice : bound->choices) {
+    EXPECT_THAT(choice.text, testing::MatchesRegex("(yes|no)( [0-9])*( )?"));
+    if (choice.reason == FinishReason::kStop) {
+      EXPECT_THAT(choice.text, testing::MatchesRegex("(yes|no)( [0-9])*"));
+    }
+  }
+}
+
+TEST_F(BatchTest, a_text_that_a_grammar_completes_ends) {
+  const auto vocabulary = text::GrammarVocabulary::create(
+      *engine_->tokenizer(), static_cast<size_t>(engine_->model().config().vocab), engine_->end_tokens());
+  ASSERT_OK_AND_ASSIGN(const auto grammar, text::Grammar::from_gbnf("root ::= \"exactly this\"", vocabulary));
+  ServiceRequest request = request_for(encode("One day"), 40);
+  request.grammar = grammar;
+  const auto sink = run(request);
+  EXPECT_EQ(sink->choices[0].text, "exactly this");
+  EXPECT_EQ(sink->choices[0].reason, FinishReason::kStop);
+  const auto other = text::GrammarVocabulary::create(*engine_->tokenizer(), 100'000, {});
+  ASSERT_OK_AND_ASSIGN(request.grammar, text::Grammar::from_gbnf("root ::= \"x\"", other));
+  Batch batch(*engine_, *clock_, {});
+  EXPECT_ERROR(batch.submit(request, std::make_shared<RecordingSink>()), kInvalidArgument, "grammar");
 }
 
 // The four neighbours of a request that fails get what they get alone.
