@@ -60,7 +60,7 @@ void TokenTable::find_spellable() {
 std::shared_ptr<const StateMask> TokenTable::short_mask(const Automaton& automaton, StateId state) const {
   const Signature& signature = automaton.signatures[state];
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = kept_.find(signature);
     if (found != kept_.end()) {
       kept_order_.splice(kept_order_.begin(), kept_order_, found->second.place);
@@ -68,7 +68,7 @@ std::shared_ptr<const StateMask> TokenTable::short_mask(const Automaton& automat
     }
   }
   auto mask = std::make_shared<const StateMask>(mask_of_state(automaton, state, short_tokens_, size()));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto [entry, is_new] = kept_.try_emplace(signature);
   if (!is_new) return entry->second.mask;
   kept_order_.push_front(signature);

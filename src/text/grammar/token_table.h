@@ -5,13 +5,13 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "text/grammar/automaton.h"
 #include "text/grammar/grammar.h"
 #include "text/grammar/token_masks.h"
@@ -56,10 +56,10 @@ class TokenTable : public GrammarVocabulary {
   TokenTrie long_tokens_;
   Spellable spellable_;
 
-  mutable std::mutex mutex_;
-  mutable std::map<Signature, Kept> kept_;   ///< Guarded by mutex_.
-  mutable std::list<Signature> kept_order_;  ///< Guarded by mutex_; used last is first.
-  mutable size_t kept_bytes_ = 0;            ///< Guarded by mutex_.
+  mutable Mutex mutex_;
+  mutable std::map<Signature, Kept> kept_ KVERN_GUARDED_BY(mutex_);
+  mutable std::list<Signature> kept_order_ KVERN_GUARDED_BY(mutex_);  ///< Used last is first.
+  mutable size_t kept_bytes_ KVERN_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace kvern::text::grammar
