@@ -35,3 +35,11 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/include/kvern)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kvern DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# The service (packaging/README.md). The unit names /usr/bin: with another prefix its paths are changed by the administrator.
+set(KVERN_SYSTEMD_UNIT_DIR "lib/systemd/system" CACHE STRING "Where the unit goes, below the prefix; empty: nowhere")
+if(KVERN_SYSTEMD_UNIT_DIR)
+  install(FILES ${PROJECT_SOURCE_DIR}/packaging/kvern.service DESTINATION ${KVERN_SYSTEMD_UNIT_DIR})
+endif()
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/kvern.conf ${PROJECT_SOURCE_DIR}/docs/server.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME service.md)

@@ -3,3 +3,4 @@ target_link_libraries(kvern_http_test_support PUBLIC kvern::server kvern_test_su
 foreach(name answer connection exchange http_error http_server request_reader response_head router sse stream target worker_pool)
   kvern_add_test(server/http/${name}_test.cc LINK kvern::server kvern_http_test_support)
 endforeach()
+kvern_add_test(server/http/idle_connections_test.cc LINK kvern::server kvern_http_test_support LABELS slow)
