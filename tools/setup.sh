@@ -17,7 +17,7 @@ build_packages=(
   libpcre2-dev libutf8proc-dev libssl-dev libxxhash-dev libsqlite3-dev liburing-dev
 )
 test_packages=(python3 libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev)
-peer_packages=(nodejs npm)
+peer_packages=(nodejs npm curl)
 ci_packages=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev)
 
 packages_of() {
