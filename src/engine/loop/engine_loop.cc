@@ -1,11 +1,15 @@
 #include "engine/loop/engine_loop.h"
 
+#include <algorithm>
 #include <exception>
 #include <string>
 #include <utility>
 
 namespace kvern::engine {
 namespace {
+
+// The list of rows is long when many requests wait, and looked at by people.
+constexpr std::chrono::milliseconds kRowsInterval{20};
 
 Error stopped_error() {
   return {.code = ErrorCode::kCancelled,
@@ -24,7 +28,9 @@ Error faulty_error(const std::string& what) {
 }  // namespace
 
 EngineLoop::EngineLoop(Engine& engine, const Clock& clock, const LoopOptions& options)
-    : options_(options), checks_(engine, options), batch_(std::make_unique<Batch>(engine, clock, options)) {
+    : clock_(clock),
+      max_queue_(std::max<int64_t>(1, options.max_queue)),
+      batch_(std::make_unique<Batch>(engine, clock, options)) {
   stats_ = batch_->stats();
   thread_ = std::thread([this] { run(); });
 }
@@ -35,13 +41,12 @@ EngineLoop::~EngineLoop() {
 }
 
 Result<Ticket> EngineLoop::submit(ServiceRequest request, std::shared_ptr<GenerationSink> sink) {
-  KVERN_TRY_STATUS(checks_.check(request));
+  KVERN_TRY_STATUS(batch_->checks().check(request));
   const MutexLock lock(mutex_);
   if (faulty_) return std::unexpected(faulty_error("no request can run any more"));
   if (inbox_.stop || ended_) return std::unexpected(stopped_error());
-  const int64_t most = std::max<int64_t>(1, options_.max_queue);
-  if (waiting_ + static_cast<int64_t>(inbox_.submitted.size()) >= most)
-    return std::unexpected(queue_full(most));
+  if (waiting_ + static_cast<int64_t>(inbox_.submitted.size()) >= max_queue_)
+    return std::unexpected(queue_full(max_queue_));
   const auto ticket = static_cast<Ticket>(next_ticket_++);
   inbox_.submitted.push_back({ticket, std::move(request), std::move(sink)});
   wake_.notify_one();
@@ -96,10 +101,15 @@ EngineLoop::Inbox EngineLoop::receive() {
 
 void EngineLoop::publish() {
   const ServiceStats stats = batch_->stats();
-  std::vector<RowInfo> rows = batch_->rows();
+  const TimePoint now = clock_.now();
+  std::optional<std::vector<RowInfo>> rows;
+  if (batch_->idle() || now - rows_published_ >= kRowsInterval) {
+    rows = batch_->rows();
+    rows_published_ = now;
+  }
   const MutexLock lock(mutex_);
   stats_ = stats;
-  rows_.swap(rows);
+  if (rows) rows_.swap(*rows);
   waiting_ = batch_->waiting();
   idle_ = batch_->idle();
 }

@@ -40,6 +40,7 @@ class EngineLoop final : public GenerationService {
   void cancel(Ticket ticket) override;
   /// As of the end of the last step; exact when nothing is open.
   ServiceStats stats() const override;
+  /// As of the end of a step at most 20 ms before the last; exact when nothing is open.
   std::vector<RowInfo> rows() const override;
 
   /// Asks the loop to end and returns; submit() fails with kCancelled from now on. kCancel may follow kDrain.
@@ -66,9 +67,8 @@ class EngineLoop final : public GenerationService {
   void publish();
   void end(const Error* fault);
 
-  const LoopOptions options_;
-  RequestCheck checks_;
-
+  const Clock& clock_;
+  const int64_t max_queue_;
   mutable Mutex mutex_;
   std::condition_variable_any wake_;  // of the loop's thread
   std::condition_variable_any ended_signal_;
@@ -81,7 +81,8 @@ class EngineLoop final : public GenerationService {
   ServiceStats stats_ KVERN_GUARDED_BY(mutex_);
   std::vector<RowInfo> rows_ KVERN_GUARDED_BY(mutex_);
 
-  std::unique_ptr<Batch> batch_;  // the thread's
+  std::unique_ptr<Batch> batch_;  // the thread's, but for its checks
+  TimePoint rows_published_;      // the thread's
   std::thread thread_;
 };
 
