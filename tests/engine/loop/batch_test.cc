@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/memory_files.h"
 #include "engine/support/engines.h"
 #include "engine/support/generation.h"
 #include "support/result_matchers.h"
@@ -365,23 +366,30 @@ TEST_F(Containment, B62_biases_that_ban_everything_fail_alone) {
   EXPECT_EQ(sink->error->where, "logit_bias");
 }
 
-TEST_F(BatchTest, an_error_of_the_pass_ends_all_that_took_part_and_the_next_request_works) {
-  Batch batch(*engine_, *clock_, {});
-  const auto a = submit(batch, request_for(tokens_of(1, 20), 8));
+TEST_F(BatchTest, an_error_of_the_pass_ends_all_that_took_part_and_the_loop_goes_on) {
+  const auto files = make_memory_files();
+  ASSERT_OK(test::write_synthetic(*files));
+  const std::string whole = test::get_file(*files, "/model.gguf");
+  ASSERT_OK_AND_ASSIGN(const auto engine, Engine::open(*files, {.model_path = "/model.gguf", .threads = 1}));
+  Batch batch(*engine, *clock_, {.max_rows = 2});
+  const ServiceRequest request = request_for(tokens_of(1, 20), 8);
+  const auto a = submit(batch, request);
   const auto b = submit(batch, request_for(tokens_of(2, 20), 8));
+  const auto waiting = submit(batch, request);
   batch.step();
-  // Somebody else fills the cache with a row that the loop does not know: not a fault of the rows themselves.
-  engine_->kv().fail_allocations_after(0);
-  const auto c = submit(batch, request_for(tokens_of(3, 200), 8));
-  for (int i = 0; i < 40 && !batch.idle(); ++i) batch.step();
-  engine_->kv().fail_allocations_after();
+  batch.step();
+  test::put_file(*files, "/model.gguf", std::string_view(whole).substr(0, 100));
+  batch.step();
+  for (const auto& sink : {a, b}) {
+    ASSERT_TRUE(sink->error);
+    EXPECT_THAT(sink->error->to_string(), testing::HasSubstr("/model.gguf"));
+  }
+  EXPECT_FALSE(waiting->over());
+  test::put_file(*files, "/model.gguf", whole);
   run_all(batch);
-  for (const auto& sink : {a, b, c}) EXPECT_TRUE(sink->over());
-  const ServiceRequest next = request_for(tokens_of(4, 20), 8);
-  const auto d = submit(batch, next);
-  run_all(batch);
-  expect_same(*d, *run_cold(*engine_, next));
-  EXPECT_EQ(engine_->kv().live_bytes(), 0U);
+  expect_same(*waiting, *run_cold(*engine, request));
+  EXPECT_EQ(batch.stats().requests_failed, 2U);
+  EXPECT_EQ(engine->kv().live_bytes(), 0U);
 }
 
 TEST_F(BatchTest, a_request_that_is_late_ends_with_an_error) {
