@@ -10,6 +10,9 @@
 namespace kvern::store {
 namespace {
 
+// Some more than a restore reads ahead.
+constexpr size_t kKeptBuffers = size_t{96} << 20;
+
 std::string join(const std::string& directory, std::string_view name) {
   return directory + "/" + std::string(name);
 }
@@ -20,6 +23,7 @@ DiskStore::DiskStore(const DiskParts& parts, const DiskOptions& options)
     : parts_(parts),
       options_(options),
       chain_(options.chain),
+      buffers_(std::make_shared<BufferPool>(kKeptBuffers)),
       blocks_(parts.files, parts.io, join(options.directory, "blocks"),
               join(options.directory, "quarantine")),
       manifests_(parts.files, parts.io, join(options.directory, "manifests"),
@@ -84,11 +88,13 @@ Status DiskStore::open_database() {
   const MutexLock lock(mutex_);
   KVERN_TRY(index_, PrefixIndex::open(index_file(), chain_));
   chain_.page = index_->page();
-  KVERN_TRY(const FolderContents saved, manifests_.list());
-  if (index_->is_new() && !saved.names.empty()) {
-    warn("saved state has no index; it is made again from " + std::to_string(saved.names.size()) +
-         " entries");
-    KVERN_TRY_STATUS(reindex_locked({}));
+  if (index_->is_new()) {
+    KVERN_TRY(const FolderContents saved, manifests_.list());
+    if (!saved.names.empty()) {
+      warn("saved state has no index; it is made again from " + std::to_string(saved.names.size()) +
+           " entries");
+      KVERN_TRY_STATUS(reindex_locked({}));
+    }
   }
   return remove_doomed();
 }
@@ -179,7 +185,7 @@ std::vector<Result<LoadedPiece>> DiskStore::read(const Manifest& manifest, std::
     const ManifestStore& s = manifest.stores.at(piece.store);
     const auto payload = static_cast<size_t>(piece.positions.size()) * s.store.bytes_per_position;
     reads.push_back({.path = blocks_.path(*piece.block),
-                     .buffer = AlignedBuffer(block_file_bytes({.geometry = s.store.text}, payload))});
+                     .buffer = buffers_->take(block_file_bytes({.geometry = s.store.text}, payload))});
   }
   parts_.io.read(reads);
   std::vector<Result<LoadedPiece>> loaded;

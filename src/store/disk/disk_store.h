@@ -179,7 +179,8 @@ class DiskStore {
   DiskParts parts_;
   DiskOptions options_;
   ChainOptions chain_;
-  std::unique_ptr<FilesVfs> vfs_;  // null on the operating system's files
+  std::unique_ptr<FilesVfs> vfs_;        // null on the operating system's files
+  std::shared_ptr<BufferPool> buffers_;  // for what is read
   ContentFiles blocks_;
   ContentFiles manifests_;
 

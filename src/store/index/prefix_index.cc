@@ -14,10 +14,10 @@ struct PrefixIndex::Statements {
     SqlStatement Statements::* statement;
     const char* sql;
   };
-  SqlStatement add_entry, add_content, add_step, add_block, find_block, more_refs, add_use, id_of, at_link,
-      entry, delete_entry, delete_content, delete_step, uses, fewer_refs, free_blocks, delete_free,
-      delete_use, doom, undoom, doomed, block_bytes, lose_block, refresh, touch, pin, expire, oldest, expired,
-      add_bytes, bytes, list, counts;
+  SqlStatement add_entry, add_content, add_step, add_link, fewer_links, delete_link, add_block, find_block,
+      more_refs, add_use, id_of, at_link, entry, delete_entry, delete_content, delete_step, uses, fewer_refs,
+      free_blocks, delete_free, delete_use, doom, undoom, doomed, block_bytes, lose_block, refresh, touch,
+      pin, expire, oldest, expired, add_bytes, bytes, list, counts;
 };
 
 namespace {
@@ -62,6 +62,9 @@ Status PrefixIndex::prepare() {
   const S::Text texts[] = {
       {&S::add_entry, "INSERT INTO entry VALUES(NULL, ?1, ?2, ?3, ?4, ?3, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"},
       {&S::add_content, "INSERT INTO content VALUES(?1, ?2)"},
+      {&S::add_link, "INSERT INTO link VALUES(?1, 1) ON CONFLICT(key) DO UPDATE SET refs = refs + 1"},
+      {&S::fewer_links, "UPDATE link SET refs = refs - 1 WHERE key = ?1"},
+      {&S::delete_link, "DELETE FROM link WHERE key = ?1 AND refs <= 0"},
       {&S::add_step, "INSERT INTO step VALUES(?1, ?2, ?3, ?4)"},
       {&S::find_block, "SELECT id, lost FROM block WHERE name = ?1"},
       {&S::add_block, "INSERT INTO block VALUES(NULL, ?1, ?2, 1, 0)"},
@@ -136,6 +139,7 @@ Status PrefixIndex::insert(const IndexedEntry& entry) {
   KVERN_TRY_STATUS(s.undoom.bind(1, bytes_of(entry.manifest)).bind(2, int64_t{0}).run());
   KVERN_TRY_STATUS(add_bytes(static_cast<int64_t>(entry.manifest_bytes)));
   KVERN_TRY_STATUS(for_steps(s.add_step, {entry.tokens, entry.links, entry.minimum, id}));
+  KVERN_TRY_STATUS(add_links(entry.links));
   for (const IndexedBlock& block : entry.blocks) KVERN_TRY_STATUS(add_block(block, id));
   return transaction.commit();
 }
@@ -150,6 +154,19 @@ Status PrefixIndex::for_steps(SqlStatement& statement, const Steps& steps) {
                          .bind(3, std::as_bytes(next))
                          .bind(4, steps.entry)
                          .run());
+  }
+  return Ok{};
+}
+
+Status PrefixIndex::add_links(std::span<const Sha256Digest> links) {
+  for (const Sha256Digest& link : links) KVERN_TRY_STATUS(sql_->add_link.bind(1, link_key(link)).run());
+  return Ok{};
+}
+
+Status PrefixIndex::drop_links(std::span<const Sha256Digest> links) {
+  for (const Sha256Digest& link : links) {
+    KVERN_TRY_STATUS(sql_->fewer_links.bind(1, link_key(link)).run());
+    KVERN_TRY_STATUS(sql_->delete_link.bind(1, link_key(link)).run());
   }
   return Ok{};
 }
@@ -235,6 +252,7 @@ Status PrefixIndex::drop(int64_t id) {
     const std::vector<int32_t> tokens = tokens_in(s.entry.bytes(4));
     const auto links = prefix_chain(name_in(s.entry, 3).digest, tokens, chain_);
     KVERN_TRY_STATUS(for_steps(s.delete_step, {tokens, links, minimum, id}));
+    KVERN_TRY_STATUS(drop_links(links));
   }
   KVERN_TRY_STATUS(drop_blocks(id));
   for (SqlStatement* statement : {&s.delete_content, &s.delete_entry})
@@ -294,10 +312,10 @@ Result<int64_t> PrefixIndex::evict(uint64_t max_bytes, int64_t now_seconds) {
 
 Status PrefixIndex::clear() {
   KVERN_TRY(SqlTransaction transaction, SqlTransaction::begin(*database_));
-  KVERN_TRY_STATUS(
-      database_->run("DELETE FROM step; DELETE FROM use; DELETE FROM block; DELETE FROM content; "
-                     "DELETE FROM entry; DELETE FROM doomed; "
-                     "UPDATE meta SET value = 0 WHERE key = 'bytes'"));
+  KVERN_TRY_STATUS(database_->run(
+      "DELETE FROM step; DELETE FROM link; DELETE FROM use; DELETE FROM block; DELETE FROM content; "
+      "DELETE FROM entry; DELETE FROM doomed; "
+      "UPDATE meta SET value = 0 WHERE key = 'bytes'"));
   return transaction.commit();
 }
 

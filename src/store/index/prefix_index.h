@@ -116,6 +116,8 @@ class PrefixIndex {
   Status prepare();
   Result<int64_t> id_of(const ContentName& manifest);
   Status for_steps(SqlStatement& statement, const Steps& steps);
+  Status add_links(std::span<const Sha256Digest> links);
+  Status drop_links(std::span<const Sha256Digest> links);
   Status add_block(const IndexedBlock& block, int64_t entry);
   Status drop_superseded(const IndexedEntry& entry);
   Result<std::vector<int64_t>> superseded(const IndexedEntry& entry, size_t link);

@@ -21,6 +21,7 @@ SELECT step.next, entry.id, entry.manifest, entry.length, entry.minimum, entry.u
 FROM step JOIN entry ON entry.id = step.entry
 WHERE step.link = ?1 AND step.page = ?2 AND step.next < ?3 ORDER BY step.next DESC, step.entry DESC)";
 constexpr char kAtLink[] = "SELECT id, manifest, length, minimum, usable, expires FROM entry WHERE link = ?1";
+constexpr char kKnown[] = "SELECT 1 FROM link WHERE key = ?1";
 constexpr char kContent[] = "SELECT tokens FROM content WHERE entry = ?1";
 
 int64_t common_tokens(std::span<const std::byte> a, std::span<const std::byte> b) {
@@ -58,6 +59,7 @@ Result<PrefixLookup> PrefixLookup::make(SqlDatabase& database) {
   KVERN_TRY(lookup.before_, database.prepare(kBefore));
   KVERN_TRY(lookup.at_link_, database.prepare(kAtLink));
   KVERN_TRY(lookup.content_, database.prepare(kContent));
+  KVERN_TRY(lookup.known_, database.prepare(kKnown));
   return lookup;
 }
 
@@ -98,7 +100,8 @@ Status PrefixLookup::search_page(const LookupQuery& query, int64_t page, std::op
         !sides[1].open || (sides[0].open && sides[0].common >= sides[1].common) ? &sides[0] : &sides[1];
     if (!side->open) return Ok{};
     const int64_t common = page * query.page + side->common;
-    if (best && best->tokens >= std::min(common, cap)) return Ok{};
+    // What follows shares no more than this one.
+    if (std::min(common, cap) < 1 || (best && best->tokens >= std::min(common, cap))) return Ok{};
     IndexHit hit{
         .entry = side->rows.number(1), .length = side->rows.number(3), .minimum = side->rows.number(4)};
     read_name(side->rows, 2, hit.manifest);
@@ -109,10 +112,25 @@ Status PrefixLookup::search_page(const LookupQuery& query, int64_t page, std::op
   return Ok{};
 }
 
+// How many pages of a prompt some entry begins with. An entry that has a page has all pages before it, so
+// they need not be asked for one by one.
+Result<int64_t> PrefixLookup::known_pages(std::span<const Sha256Digest> links) {
+  size_t known = 0;
+  size_t unknown = links.size();
+  while (known + 1 < unknown) {
+    const size_t middle = known + (unknown - known) / 2;
+    const SqlReset reset(known_);
+    KVERN_TRY(const bool row, known_.bind(1, link_key(links[middle])).step());
+    (row ? known : unknown) = middle;
+  }
+  return static_cast<int64_t>(known);
+}
+
 Result<std::optional<IndexHit>> PrefixLookup::longest(const LookupQuery& query) {
   std::optional<IndexHit> best;
   if (query.prompt.empty()) return best;
-  for (auto page = static_cast<int64_t>(query.links.size()) - 1; page >= 0; --page) {
+  KVERN_TRY(int64_t page, known_pages(query.links));
+  for (; page >= 0; --page) {
     // The most that entries which part from the prompt in this page or before can give.
     if (best && best->tokens >= (page + 1) * query.page) break;
     KVERN_TRY_STATUS(search_page(query, page, best));

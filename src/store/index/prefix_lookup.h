@@ -44,6 +44,7 @@ class PrefixLookup {
   struct Walk;
   PrefixLookup() = default;
   Result<bool> matches(int64_t entry, std::span<const int32_t> tokens);
+  Result<int64_t> known_pages(std::span<const Sha256Digest> links);
   Status search_page(const LookupQuery& query, int64_t page, std::optional<IndexHit>& best);
   Status consider(const LookupQuery& query, const IndexHit& candidate, std::optional<IndexHit>& best);
 
@@ -51,6 +52,7 @@ class PrefixLookup {
   SqlStatement before_;
   SqlStatement at_link_;
   SqlStatement content_;
+  SqlStatement known_;
 };
 
 }  // namespace kvern::store

@@ -23,6 +23,7 @@ CREATE TABLE use(entry INTEGER, block INTEGER, first INTEGER NOT NULL, PRIMARY K
 CREATE INDEX use_block ON use(block);
 CREATE TABLE step(
   link BLOB, page INTEGER, next BLOB, entry INTEGER, PRIMARY KEY(link, page, next, entry)) WITHOUT ROWID;
+CREATE TABLE link(key BLOB PRIMARY KEY, refs INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE doomed(name BLOB, is_block INTEGER, PRIMARY KEY(name, is_block)) WITHOUT ROWID;
 INSERT INTO meta VALUES('bytes', 0);
 )";
@@ -81,7 +82,8 @@ Result<OpenedIndex> open_index_read_only(const IndexFile& file) {
   const auto attempt = [&](SqlMode mode) -> Result<OpenedIndex> {
     KVERN_TRY(SqlDatabase database, SqlDatabase::open(file.path, file.vfs, mode));
     KVERN_TRY_STATUS(
-        database.run("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA cell_size_check = ON"));
+        database.run("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA cell_size_check = ON; "
+                     "PRAGMA mmap_size = 1073741824"));
     return finish(std::move(database), file.path);
   };
   auto opened = attempt(SqlMode::kReadOnly);

@@ -8,7 +8,8 @@
 //   use      which entry uses which block, and at which position
 //   step     for every page of an entry at which a usable beginning can end: the hash of what goes before
 //            (link) and the tokens of the page itself, in whose order neighbours share the most
-//   doomed   files that no entry names any more and that may still be there
+//   link     every beginning that ends with a page of some entry, so that it is soon known how far a prompt
+//   is known doomed   files that no entry names any more and that may still be there
 //
 // Nothing in it is needed to be right: manifests and blocks say all of it, and are checked before use.
 #pragma once

@@ -12,8 +12,8 @@
 
 #include <fcntl.h>
 #include <liburing.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/mutex.h"
@@ -144,6 +144,17 @@ bool is_aligned(std::span<const std::byte> bytes) {
   return reinterpret_cast<uintptr_t>(bytes.data()) % kIoAlignment == 0 && bytes.size() % kIoAlignment == 0;
 }
 
+// Whether the page cache has all of a file of `bytes` bytes.
+bool is_cached(int fd, size_t bytes) {
+  if (bytes == 0) return true;
+  void* address = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+  if (address == MAP_FAILED) return false;
+  std::vector<unsigned char> pages((bytes + kIoAlignment - 1) / kIoAlignment);
+  const bool known = ::mincore(address, bytes, pages.data()) == 0;
+  ::munmap(address, bytes);
+  return known && std::ranges::all_of(pages, [](unsigned char page) { return (page & 1) != 0; });
+}
+
 class UringIo final : public BlockIo {
  public:
   explicit UringIo(std::unique_ptr<Ring> first) { rings_.push_back(std::move(first)); }
@@ -180,7 +191,7 @@ class UringIo final : public BlockIo {
   std::string description() const override { return "io_uring, past the page cache where it can be"; }
 
  private:
-  // Takes what the page cache has at once, and leaves the rest to the ring.
+  // From the page cache where it has the file, else past it.
   static Status begin_read(BlockRead& r, Descriptor& file, Transfer transfer,
                            std::vector<Transfer>& transfers) {
     file = Descriptor(::open(r.path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -194,21 +205,13 @@ class UringIo final : public BlockIo {
                   r.path);
     }
     const std::span<std::byte> bytes = r.buffer.bytes();
-    size_t cached = 0;
-    while (cached < bytes.size()) {
-      const iovec part{bytes.data() + cached, bytes.size() - cached};
-      const ssize_t got = ::preadv2(file.get(), &part, 1, static_cast<off_t>(cached), RWF_NOWAIT);
-      if (got <= 0) break;
-      cached += static_cast<size_t>(got);
-    }
-    if (cached == bytes.size()) return Ok{};
-    cached = cached / kIoAlignment * kIoAlignment;
+    // A look that reads nothing: a read that must not wait would begin to fill the page cache.
+    const bool direct = is_aligned(bytes) && !is_cached(file.get(), bytes.size());
     // Without direct I/O, EINVAL, the same file goes through the page cache.
-    if (is_aligned(bytes)) static_cast<void>(::fcntl(file.get(), F_SETFL, O_DIRECT));
+    if (direct) static_cast<void>(::fcntl(file.get(), F_SETFL, O_DIRECT));
     transfer.fd = file.get();
-    transfer.data = bytes.data() + cached;
-    transfer.bytes = bytes.size() - cached;
-    transfer.offset = cached;
+    transfer.data = bytes.data();
+    transfer.bytes = bytes.size();
     cut(transfers, transfer);
     return Ok{};
   }

@@ -43,7 +43,7 @@ TEST(Crash, AtAnyCallLeavesTheOldOrTheNewState) {
   workload.run();
   for (const bool found : workload.promises().back().found) ASSERT_TRUE(found || workload.known().size() > 4);
   const std::vector<RecordedCall> record = files.record();
-  const uint64_t wanted = KVERN_CRASH_STATES;
+  const uint64_t wanted = test::cases(KVERN_CRASH_STATES);
   const uint64_t variants = std::max<uint64_t>(1, (wanted + record.size()) / (record.size() + 1));
   // When few states are wanted, each call gets some of the ways, and neighbours get others.
   CrashDisk disk(record);

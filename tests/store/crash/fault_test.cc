@@ -92,8 +92,9 @@ TEST(Faults, OfFilesAreFoundOrDoNoHarm) {
   workload.run();
   const Content good = read_all(*files, "kv");
   ASSERT_GT(test::inspect(*files_of(good), workload.known(), nullptr, false).found, 2);
+  const uint64_t faults = test::cases(KVERN_FAULTS);
   int64_t found = 0;
-  for (uint64_t number = 0; number < KVERN_FAULTS; ++number) {
+  for (uint64_t number = 0; number < faults; ++number) {
     Random draw{number * 7919 + 1};
     Content content = good;
     for (uint64_t i = draw(3) + 1; i > 0; --i) damage(content, older, draw);
@@ -102,7 +103,7 @@ TEST(Faults, OfFilesAreFoundOrDoNoHarm) {
     ASSERT_EQ(seen.problem, "") << "fault " << number;
     found += seen.found;
   }
-  EXPECT_GT(found, 2 * static_cast<int64_t>(KVERN_FAULTS));
+  EXPECT_GT(found, 2 * static_cast<int64_t>(faults));
 }
 
 TEST(Faults, OfSystemCallsNeverEndTheServiceNorGiveWrongBytes) {
@@ -114,12 +115,13 @@ TEST(Faults, OfSystemCallsNeverEndTheServiceNorGiveWrongBytes) {
     return files.operations();
   };
   const uint64_t calls = count();
+  const uint64_t faults = test::cases(KVERN_FAULTS) / 4;
   int64_t found = 0;
-  for (uint64_t number = 0; number < KVERN_FAULTS / 4; ++number) {
+  for (uint64_t number = 0; number < faults; ++number) {
     Random draw{number + 99};
     const auto inner = make_memory_files();
     FaultyFiles files(*inner);
-    FaultPlan plan{.at = KVERN_FAULTS / 4 > calls ? number % calls : draw(calls)};
+    FaultPlan plan{.at = faults > calls ? number % calls : draw(calls)};
     plan.kind = static_cast<FaultKind>(draw(3));
     plan.stays_down = draw(4) == 0;
     if (draw(4) == 0) plan = {.disk_bytes = draw(300000)};
@@ -130,7 +132,7 @@ TEST(Faults, OfSystemCallsNeverEndTheServiceNorGiveWrongBytes) {
     ASSERT_EQ(seen.problem, "") << "fault " << number << " at call " << plan.at << " of " << calls;
     found += seen.found;
   }
-  EXPECT_GT(found, static_cast<int64_t>(KVERN_FAULTS / 4));
+  EXPECT_GT(found, static_cast<int64_t>(faults));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,6 +12,12 @@
 #include "store/entries.h"
 
 namespace kvern::store::test {
+
+/// How many cases to try: KVERN_CASES in the environment, or what the build says.
+inline uint64_t cases(uint64_t otherwise) {
+  const char* text = std::getenv("KVERN_CASES");
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
 
 /// A prefix that the workload saves.
 struct KnownPrefix {

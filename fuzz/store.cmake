@@ -1,0 +1,2 @@
+kvern_add_fuzzer(kv_block LINK kvern::store)
+kvern_add_fuzzer(kv_manifest LINK kvern::store)
