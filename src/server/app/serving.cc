@@ -3,9 +3,12 @@
 #include <utility>
 
 #include "engine/chat/chat_format.h"
+#include "server/protocol/anthropic/routes.h"
 #include "server/protocol/compiled_grammars.h"
 #include "server/protocol/id_source.h"
+#include "server/protocol/llama/routes.h"
 #include "server/protocol/openai/routes.h"
+#include "server/protocol/responses/routes.h"
 #include "server/protocol/thread_executor.h"
 
 namespace kvern::server {
@@ -15,7 +18,6 @@ struct Serving::Impl {
       : service_metrics(parts.metrics),
         observed(parts.service, parts.clock, service_metrics),
         ids(options.id_salt),
-        executor(options.answer_threads, parts.log),
         grammars(CompiledGrammars::create(parts.engine)),
         context{.service = observed,
                 .engine = parts.engine,
@@ -32,17 +34,21 @@ struct Serving::Impl {
                                parts.clock.wall_now().time_since_epoch())
                                .count(),
                 .limits = options.limits,
-                .log_prompts = options.log_prompts} {
+                .log_prompts = options.log_prompts},
+        executor(options.answer_threads, parts.log) {
+    anthropic::add_routes(router, context);
+    llama::add_routes(router, context);
     openai::add_routes(router, context);
+    responses::add_routes(router, context);
   }
 
   ServiceMetrics service_metrics;
   ObservedService observed;
   IdSource ids;
-  ThreadExecutor executor;  // Its threads use what is above; the context's users post to it.
   std::unique_ptr<CompiledGrammars> grammars;  // null without a tokenizer
   ProtocolContext context;
   Router router;
+  ThreadExecutor executor;  // Last: what its threads still have to do uses all of the above.
 };
 
 Serving::Serving(ServingOptions options, const Parts& parts)
