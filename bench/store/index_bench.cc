@@ -59,42 +59,13 @@ void report(const char* what, std::vector<double> times, double limit) {
              times.back(), limit);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc < 2) {
-    fmt::print(stderr, "usage: index_bench DIRECTORY [ENTRIES] [TOKENS]\n");
-    return 2;
-  }
-  const std::string directory = std::string(argv[1]) + "/kv-index";
-  const uint64_t entries = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 100'000;
-  const int64_t length = argc > 3 ? std::atoll(argv[3]) : 1024;
-  std::filesystem::create_directories(directory);
-  const PrefixSpace space = make_prefix_space({});
-  const std::string path = directory + "/index.db";
-  if (!std::filesystem::exists(path)) {
-    const double time = milliseconds([&] { fill(path, space, entries, length); });
-    fmt::print("{} entries of {} tokens added in {:.1f} s, {:.2f} ms each\n", entries, length, time / 1e3,
-               time / static_cast<double>(entries));
-  }
-  fmt::print("the index has {:.0f} MB\n", static_cast<double>(std::filesystem::file_size(path)) / 1e6);
-  const auto files = make_posix_files();
-  const auto io = make_files_io(*files);
-  const auto clock = make_system_clock();
-  std::unique_ptr<DiskStore> store;
-  std::vector<double> times;
-  for (int i = 0; i < 5; ++i) {
-    store.reset();
-    times.push_back(milliseconds(
-        [&] { store = *DiskStore::open({*files, *io, *clock, null_log()}, {.directory = directory}); }));
-  }
-  report("opening", times, 500);
+void look_up(DiskStore& store, const PrefixSpace& space) {
   const auto measure = [&](const char* what, const auto& prompt_of, int64_t expected) {
-    times.clear();
+    std::vector<double> times;
     for (uint64_t i = 0; i < 200; ++i) {
       const std::vector<int32_t> prompt = prompt_of(i);
       times.push_back(milliseconds([&] {
-        const auto hit = store->find(space, prompt);
+        const auto hit = store.find(space, prompt);
         KVERN_CHECK(hit && (*hit ? (*hit)->tokens : 0) == expected);
       }));
     }
@@ -126,5 +97,38 @@ int main(int argc, char** argv) {
         return tokens;
       },
       1000);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    fmt::print(stderr, "usage: index_bench DIRECTORY [ENTRIES] [TOKENS]\n");
+    return 2;
+  }
+  const std::string directory = std::string(argv[1]) + "/kv-index";
+  const uint64_t entries = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 100'000;
+  const int64_t length = argc > 3 ? std::atoll(argv[3]) : 1024;
+  std::filesystem::create_directories(directory);
+  const PrefixSpace space = make_prefix_space({});
+  const std::string path = directory + "/index.db";
+  if (!std::filesystem::exists(path)) {
+    const double time = milliseconds([&] { fill(path, space, entries, length); });
+    fmt::print("{} entries of {} tokens added in {:.1f} s, {:.2f} ms each\n", entries, length, time / 1e3,
+               time / static_cast<double>(entries));
+  }
+  fmt::print("the index has {:.0f} MB\n", static_cast<double>(std::filesystem::file_size(path)) / 1e6);
+  const auto files = make_posix_files();
+  const auto io = make_files_io(*files);
+  const auto clock = make_system_clock();
+  std::unique_ptr<DiskStore> store;
+  std::vector<double> times;
+  for (int i = 0; i < 5; ++i) {
+    store.reset();
+    times.push_back(milliseconds(
+        [&] { store = *DiskStore::open({*files, *io, *clock, null_log()}, {.directory = directory}); }));
+  }
+  report("opening", times, 500);
+  look_up(*store, space);
   return 0;
 }

@@ -403,68 +403,87 @@ TEST(DiskStore, StaysRightWhenEveryHashCollides) {
   }
 }
 
-TEST(DiskStore, AnswersAsAPlainListWouldOnRandomSaves) {
-  struct Plain {
+// What a store should hold, as a list.
+class PlainStore {
+ public:
+  struct Entry {
     const PrefixSpace* space;
     std::vector<int32_t> tokens;
     int64_t minimum;
   };
+
+  const std::vector<Entry>& entries() const { return entries_; }
+
+  // Whether it is new.
+  bool put(const Entry& added) {
+    const auto equal = std::ranges::find_if(entries_, [&](const Entry& e) {
+      return e.space == added.space && e.tokens == added.tokens && e.minimum <= added.minimum;
+    });
+    if (equal != entries_.end()) return false;
+    std::erase_if(entries_, [&](const Entry& e) {
+      const bool begins = e.tokens.size() <= added.tokens.size() &&
+                          std::equal(e.tokens.begin(), e.tokens.end(), added.tokens.begin());
+      return e.space == added.space && begins &&
+             (e.tokens.size() == added.tokens.size() || e.minimum >= added.minimum);
+    });
+    entries_.push_back(added);
+    return true;
+  }
+
+  int64_t find(const PrefixSpace* space, const std::vector<int32_t>& prompt) const {
+    int64_t best = 0;
+    for (const Entry& e : entries_) {
+      if (e.space != space) continue;
+      const auto most = static_cast<ptrdiff_t>(std::min(e.tokens.size(), prompt.size()));
+      const auto parts = std::mismatch(e.tokens.begin(), e.tokens.begin() + most, prompt.begin());
+      const int64_t use = std::min<int64_t>(parts.first - e.tokens.begin(), std::ssize(prompt) - 1);
+      if (use > 0 && use >= e.minimum) best = std::max(best, use);
+    }
+    return best;
+  }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+struct Draw {
+  uint64_t state;
+  uint64_t operator()(uint64_t n) { return (state = test::mix(state + 77)) % n; }
+};
+
+// Few different tokens and common beginnings, so that prompts share much.
+std::vector<int32_t> some_tokens(Draw& draw) {
+  std::vector<int32_t> tokens = tokens_of(static_cast<int64_t>(draw(60)), draw(2));
+  for (uint64_t i = draw(40) + 1; i > 0; --i) tokens.push_back(static_cast<int32_t>(draw(2)));
+  return tokens;
+}
+
+TEST(DiskStore, AnswersAsAPlainListWouldOnRandomSaves) {
   for (uint64_t round = 0; round < 60; ++round) {
     Place place;
     ASSERT_OK_AND_ASSIGN(auto store, place.open());
-    uint64_t random = round + 1;
-    const auto draw = [&](uint64_t n) { return (random = test::mix(random + 77)) % n; };
+    Draw draw{round + 1};
     const std::shared_ptr<const PrefixSpace> spaces[] = {test::space_named("a"), test::space_named("b")};
-    // Few different tokens and common beginnings, so that prompts share much.
-    const auto some_tokens = [&] {
-      std::vector<int32_t> tokens = tokens_of(static_cast<int64_t>(draw(60)), draw(2));
-      for (uint64_t i = draw(40) + 1; i > 0; --i) tokens.push_back(static_cast<int32_t>(draw(2)));
-      return tokens;
-    };
-    std::vector<Plain> plain;
+    PlainStore plain;
     for (int step = 0; step < 40; ++step) {
       const auto& space = spaces[draw(2)];
       if (draw(3) > 0) {
-        NewEntry entry = make_entry(space, some_tokens());
+        NewEntry entry = make_entry(space, some_tokens(draw));
         const auto length = entry.tokens.size();
-        entry.minimum_reusable = static_cast<int64_t>(draw(2) == 0   ? 0
-                                                      : draw(2) == 0 ? length
-                                                                     : draw(length + 1));
-        const Plain added{space.get(), entry.tokens, entry.minimum_reusable};
-        const auto equal = std::ranges::find_if(
-            plain, [&](const Plain& p) { return p.space == added.space && p.tokens == added.tokens; });
-        const bool there = equal != plain.end() && equal->minimum <= added.minimum;
-        ASSERT_EQ(*store->put(entry), there ? PutOutcome::kThere : PutOutcome::kSaved);
-        if (there) continue;
-        std::erase_if(plain, [&](const Plain& p) {
-          const bool begins = p.tokens.size() <= added.tokens.size() &&
-                              std::equal(p.tokens.begin(), p.tokens.end(), added.tokens.begin());
-          return p.space == added.space && begins &&
-                 (p.tokens.size() == added.tokens.size() || p.minimum >= added.minimum);
-        });
-        plain.push_back(added);
-        ASSERT_EQ(store->list()->size(), plain.size());
+        const uint64_t kind = draw(4);
+        entry.minimum_reusable = static_cast<int64_t>(kind < 2 ? 0 : kind == 2 ? length : draw(length + 1));
+        const bool is_new = plain.put({space.get(), entry.tokens, entry.minimum_reusable});
+        ASSERT_EQ(*store->put(entry), is_new ? PutOutcome::kSaved : PutOutcome::kThere);
+        ASSERT_EQ(store->list()->size(), plain.entries().size());
       }
-      const std::vector<int32_t> prompt = some_tokens();
-      int64_t best = 0;
-      for (const Plain& p : plain) {
-        if (p.space != space.get()) continue;
-        const auto most = std::min(p.tokens.size(), prompt.size());
-        const auto common =
-            std::mismatch(p.tokens.begin(), p.tokens.begin() + static_cast<ptrdiff_t>(most), prompt.begin())
-                .first -
-            p.tokens.begin();
-        const int64_t use = std::min<int64_t>(common, std::ssize(prompt) - 1);
-        if (use > 0 && use >= p.minimum) best = std::max(best, use);
-      }
-      ASSERT_EQ(reuse(*store, *space, prompt), best) << "round " << round << " step " << step;
+      const std::vector<int32_t> prompt = some_tokens(draw);
+      ASSERT_EQ(reuse(*store, *space, prompt), plain.find(space.get(), prompt)) << round << " " << step;
     }
-    // The same from an index that is made again.
-    const auto before = *store->list();
-    // In another order of saves, more of them can turn out to be useless.
-    ASSERT_LE(*store->reindex(), std::ssize(before));
-    for (const Plain& p : plain) ASSERT_EQ(reuse(*store, *p.space, with(p.tokens, 9)), std::ssize(p.tokens));
-    ASSERT_EQ((*store->collect()).files_removed, 0);
+    // The same from an index that is made again; in another order of saves, more can turn out to be useless.
+    ASSERT_LE(*store->reindex(), std::ssize(plain.entries()));
+    ASSERT_OK(store->collect());
+    for (const PlainStore::Entry& e : plain.entries())
+      ASSERT_EQ(reuse(*store, *e.space, with(e.tokens, 9)), std::ssize(e.tokens));
     EXPECT_TRUE((*store->verify()).problems.empty());
   }
 }
