@@ -3,12 +3,9 @@
 #include <utility>
 
 #include "engine/chat/chat_format.h"
-#include "server/protocol/anthropic/routes.h"
 #include "server/protocol/compiled_grammars.h"
 #include "server/protocol/id_source.h"
-#include "server/protocol/llama/routes.h"
 #include "server/protocol/openai/routes.h"
-#include "server/protocol/responses/routes.h"
 #include "server/protocol/thread_executor.h"
 
 namespace kvern::server {
@@ -36,10 +33,7 @@ struct Serving::Impl {
                 .limits = options.limits,
                 .log_prompts = options.log_prompts},
         executor(options.answer_threads, parts.log) {
-    anthropic::add_routes(router, context);
-    llama::add_routes(router, context);
     openai::add_routes(router, context);
-    responses::add_routes(router, context);
   }
 
   ServiceMetrics service_metrics;
