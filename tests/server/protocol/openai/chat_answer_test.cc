@@ -342,5 +342,43 @@ TEST_F(ChatAnswerTest, text_that_was_held_back_is_not_lost) {
   EXPECT_EQ(joined(chunks())["content"], json::value("Hello \nUs"));
 }
 
+/// The bundled model with another chat template.
+Result<std::unique_ptr<engine::Engine>> engine_with_template(Files& files, std::string_view chat_template) {
+  engine::test::copy_bundled_folder(files);
+  KVERN_TRY(json::value config,
+            parse_json(engine::test::get_file(files, "/hf/tokenizer_config.json"), "config"));
+  config.as_object()["chat_template"] = chat_template;
+  engine::test::put_file(files, "/hf/tokenizer_config.json", to_json(config));
+  return engine::Engine::open(files, {.model_path = "/hf", .threads = 1});
+}
+
+TEST_F(ChatAnswerTest, thoughts_are_told_apart_from_the_answer) {
+  const auto files = make_memory_files();
+  ASSERT_OK_AND_ASSIGN(const auto engine,
+                       engine_with_template(*files,
+                                            "{{ messages[0].content }}{{ '' if enable_thinking is defined "
+                                            "and not enable_thinking else '<think>' }}{# </think> #}"));
+  world_.context.chat = engine::ChatFormat::create(*engine);
+  ASSERT_OK(world_.context.chat);
+  // The prompt has begun the thoughts already.
+  world_.service.play(say(tokenizer(), {{.text = "Hm. So.\n</think>\n\nYes."}}));
+  chat("");
+  const json::value answer = this->answer();
+  EXPECT_EQ(at(answer, "choices[0].message.reasoning_content"), json::value("Hm. So."));
+  EXPECT_EQ(at(answer, "choices[0].message.content"), json::value("Yes."));
+  EXPECT_GT(at(answer, "usage.completion_tokens_details.reasoning_tokens").as_int64(), 3);
+  chat(R"("stream": true)");
+  EXPECT_EQ(joined(chunks()), whole(answer));
+  // Without thoughts all is content, as with a format that is to leave them there.
+  world_.service.play(say(tokenizer(), {{.text = "Yes."}}));
+  chat(R"("chat_template_kwargs": {"enable_thinking": false})");
+  EXPECT_EQ(at(this->answer(), "choices[0].message.content"), json::value("Yes."));
+  chat(R"("reasoning_effort": "none")");
+  EXPECT_EQ(at(this->answer(), "choices[0].message.content"), json::value("Yes."));
+  chat(R"("reasoning_format": "none")");
+  EXPECT_EQ(at(this->answer(), "choices[0].message.content"), json::value("Yes."));
+  EXPECT_TRUE(at(this->answer(), "choices[0].message.reasoning_content").is_null());
+}
+
 }  // namespace
 }  // namespace kvern::server::openai
