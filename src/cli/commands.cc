@@ -8,6 +8,7 @@ void register_commands(CLI::App& app, Command& chosen) {
   add_generate(app, chosen);
   add_run(app, chosen);
   add_serve(app, chosen);
+  add_batch(app, chosen);
   add_logits(app, chosen);
   add_perplexity(app, chosen);
   add_tokenize(app, chosen);

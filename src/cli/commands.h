@@ -27,6 +27,7 @@ void add_inspect(CLI::App& app, Command& chosen);
 void add_bench(CLI::App& app, Command& chosen);
 void add_synth(CLI::App& app, Command& chosen);
 void add_fit(CLI::App& app, Command& chosen);
+void add_batch(CLI::App& app, Command& chosen);
 void add_serve(CLI::App& app, Command& chosen);
 
 }  // namespace kvern::cli

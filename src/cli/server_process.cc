@@ -2,11 +2,8 @@
 
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <random>
-#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,14 +11,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "cli/output.h"
 #include "cli/serve_log.h"
+#include "cli/served_model.h"
 #include "cli/service_manager.h"
 #include "cli/signals.h"
 #include "cli/version.h"
 #include "engine/loop/engine_loop.h"
-#include "model/fingerprint.h"
 #include "server/app/app.h"
 #include "server/app/serving.h"
 #include "server/config/values.h"
@@ -56,28 +52,6 @@ Result<server::HttpServerOptions> http_options(Files& files, const ServeFlags& f
   return options;
 }
 
-/// Names that clients say: what --alias names, else the file's or folder's name.
-std::vector<std::string> model_names(const ServeFlags& flags) {
-  if (!flags.aliases.empty()) return flags.aliases;
-  std::filesystem::path path(flags.model.engine.model_path);
-  if (!path.has_filename()) path = path.parent_path();
-  const std::string name = path.extension() == ".gguf" ? path.stem().string() : path.filename().string();
-  return {name.empty() || name == "." ? "model" : name};
-}
-
-/// Another one for every build and every model: what may change an answer.
-std::string system_fingerprint(const engine::Engine& engine) {
-  std::string identity = version_text() + engine.options().kv.type;
-  if (const auto model = model::sampled_fingerprint(*engine.model().opened().source, engine.model().config()))
-    identity += model->to_string();
-  return "fp_" + to_hex(sha256(std::as_bytes(std::span(identity)))).substr(0, 10);
-}
-
-uint64_t random_number() {
-  std::random_device device;
-  return uint64_t{device()} << 32 | device();
-}
-
 /// The model and everything that runs it.
 struct LoadedModel {
   std::unique_ptr<engine::Engine> engine;
@@ -92,7 +66,7 @@ class ServerProcess {
         flags_(flags),
         log_(flags.log, environment.clock),
         manager_(ServiceManager::from_environment()),
-        names_(model_names(flags)),
+        names_(model_names(flags.model.engine.model_path, flags.aliases)),
         metrics_(server::MetricLabels{{"model_name", names_.front()}}) {}
 
   Result<ExitCode> run();
