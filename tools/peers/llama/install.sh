@@ -6,7 +6,7 @@
 #
 # Two npm packages have all of it: prebuilt libraries for each kind of CPU, and a git bundle of the sources they were built
 # from, of which only the C headers are unpacked. No package that these depend on is needed, so they are fetched, not
-# installed. Then peer_llama.cc beside this script is compiled. Needs npm, git, tar and a C++20 compiler (CXX). Runs of
+# installed. Then peer_llama.cc and peer_loop.cc beside this script are compiled. Needs npm, git, tar and a C++20 compiler (CXX). Runs of
 # an installed peer that is up to date do nothing.
 set -eu
 node_llama_version=3.22.1
@@ -39,8 +39,9 @@ if [ "$(cat installed 2>/dev/null || true)" != "$stamp" ]; then
   rm -rf packages
   echo "$stamp" > installed
 fi
-if [ ! -x peer_llama ] || [ "$here/peer_llama.cc" -nt peer_llama ] || [ installed -nt peer_llama ]; then
-  version=$(cat version)
-  "${CXX:-c++}" -std=c++20 -O2 -Wall -Wextra -Iinclude "-DPEER_LLAMA_VERSION=\"$version\"" "$here/peer_llama.cc" -o peer_llama \
+version=$(cat version)
+for program in peer_llama peer_loop; do
+  if [ -x $program ] && [ ! "$here/$program.cc" -nt $program ] && [ ! installed -nt $program ]; then continue; fi
+  "${CXX:-c++}" -std=c++20 -O2 -Wall -Wextra -Iinclude "-DPEER_LLAMA_VERSION=\"$version\"" "$here/$program.cc" -o $program \
     "libraries/libllama.$version.so" "libraries/libggml.$version.so" libraries/libggml-base.so -Wl,-rpath,"$directory/libraries"
-fi
+done
