@@ -143,13 +143,16 @@ void RestoreQueue::run(const std::shared_ptr<Shared>& shared) {
     }
     const bool load_first = !job->loaded;
     job->loading = true;
+    const std::vector<size_t> batch = load_first ? std::vector<size_t>() : next_batch(*shared, *job);
+    shared->mutex.unlock();
+    std::vector<Result<LoadedPiece>> loaded;
     if (load_first) {
-      shared->mutex.unlock();
       load(*shared, *job);
-      shared->mutex.lock();
     } else {
-      read_batch(*shared, job);
+      loaded = shared->store.read(*job->manifest, batch);
     }
+    shared->mutex.lock();
+    if (!load_first) deliver(*job, batch, std::move(loaded));
     // The others of equal right come first next time.
     const auto place = std::ranges::find(shared->jobs, job);
     if (place != shared->jobs.end()) std::rotate(place, place + 1, shared->jobs.end());
@@ -167,7 +170,7 @@ void RestoreQueue::load(Shared& shared, Job& job) {
       const bool uncut = manifest->stores[piece.store].kind == StateKind::kRecurrent;
       if (uncut || piece.positions.begin < job.hit.tokens) order.push_back(i);
     }
-    std::ranges::stable_sort(order, {}, [&](size_t i) { return manifest->pieces[i].positions.begin; });
+    std::ranges::sort(order, {}, [&](size_t i) { return std::pair(manifest->pieces[i].positions.begin, i); });
     shared.store.touch(job.hit.manifest);
   }
   const MutexLock lock(shared.mutex);
@@ -181,29 +184,34 @@ void RestoreQueue::load(Shared& shared, Job& job) {
   job.manifest = std::make_shared<const Manifest>(*std::move(manifest));
 }
 
-// Called and left with the mutex held; reads without it.
-void RestoreQueue::read_batch(Shared& shared, const std::shared_ptr<Job>& job) {
+uint64_t RestoreQueue::bytes_of(const Job& job, size_t index) {
+  const Manifest& m = *job.manifest;
+  const ManifestPiece& piece = m.pieces[index];
+  return static_cast<uint64_t>(piece.positions.size()) * m.stores[piece.store].store.bytes_per_position;
+}
+
+// What to read now; with the mutex held, as deliver().
+std::vector<size_t> RestoreQueue::next_batch(const Shared& shared, Job& job) {
   std::vector<size_t> batch;
   uint64_t bytes = 0;
-  const Manifest& m = *job->manifest;
-  while (job->next < job->order.size() && (batch.empty() || bytes < shared.options.batch_bytes)) {
-    const ManifestPiece& piece = m.pieces[job->order[job->next++]];
-    batch.push_back(job->order[job->next - 1]);
-    bytes += static_cast<uint64_t>(piece.positions.size()) * m.stores[piece.store].store.bytes_per_position;
+  while (job.next < job.order.size() && (batch.empty() || bytes < shared.options.batch_bytes)) {
+    batch.push_back(job.order[job.next++]);
+    bytes += bytes_of(job, batch.back());
   }
-  ++job->reading;
-  job->ready_bytes += bytes;  // so that others do not read too far ahead meanwhile
-  shared.mutex.unlock();
-  auto loaded = shared.store.read(m, batch);
-  shared.mutex.lock();
-  --job->reading;
-  job->ready_bytes -= bytes;
-  for (size_t i = 0; i < batch.size() && !job->cancelled; ++i) {
-    const ManifestPiece& piece = m.pieces[batch[i]];
+  ++job.reading;
+  job.ready_bytes += bytes;  // so that others do not read too far ahead meanwhile
+  return batch;
+}
+
+void RestoreQueue::deliver(Job& job, std::span<const size_t> batch, std::vector<Result<LoadedPiece>> loaded) {
+  --job.reading;
+  for (const size_t index : batch) job.ready_bytes -= bytes_of(job, index);
+  for (size_t i = 0; i < batch.size() && !job.cancelled; ++i) {
+    const ManifestPiece& piece = job.manifest->pieces[batch[i]];
     if (!loaded[i]) {
-      const bool uncut = m.stores[piece.store].kind == StateKind::kRecurrent;
-      job->until = std::min(job->until, uncut ? 0 : piece.positions.begin);
-      job->next = job->order.size();
+      const bool uncut = job.manifest->stores[piece.store].kind == StateKind::kRecurrent;
+      job.until = std::min(job.until, uncut ? 0 : piece.positions.begin);
+      job.next = job.order.size();
       continue;
     }
     // The bytes are in a buffer of their own, or in the manifest.
@@ -211,9 +219,9 @@ void RestoreQueue::read_batch(Shared& shared, const std::shared_ptr<Job>& job) {
       std::shared_ptr<const Manifest> manifest;
       AlignedBuffer buffer;
     };
-    const auto owner = std::make_shared<Owner>(Owner{job->manifest, std::move(loaded[i]->buffer)});
-    job->ready_bytes += loaded[i]->bytes.size();
-    job->ready.push_back({piece.store, piece.positions, loaded[i]->bytes, owner});
+    const auto owner = std::make_shared<Owner>(Owner{job.manifest, std::move(loaded[i]->buffer)});
+    job.ready_bytes += loaded[i]->bytes.size();
+    job.ready.push_back({piece.store, piece.positions, loaded[i]->bytes, owner});
   }
 }
 

@@ -41,7 +41,9 @@ class RestoreQueue {
   struct Shared;
   static void run(const std::shared_ptr<Shared>& shared);
   static void load(Shared& shared, Job& job);
-  static void read_batch(Shared& shared, const std::shared_ptr<Job>& job);
+  static uint64_t bytes_of(const Job& job, size_t index);
+  static std::vector<size_t> next_batch(const Shared& shared, Job& job);
+  static void deliver(Job& job, std::span<const size_t> batch, std::vector<Result<LoadedPiece>> loaded);
 
   std::shared_ptr<Shared> shared_;
   std::vector<std::thread> threads_;

@@ -58,22 +58,24 @@ void WriteQueue::run() {
   mutex_.unlock();
 }
 
+// Of the entries up to a number, those that wait or are being saved.
+uint64_t WriteQueue::left(uint64_t last) const {
+  uint64_t count = in_flight_ != 0 && in_flight_ <= last ? 1 : 0;
+  for (const Item& item : waiting_) count += item.number <= last ? 1 : 0;
+  return count;
+}
+
 FlushReport WriteQueue::flush(std::chrono::steady_clock::time_point deadline) {
   const MutexLock lock(mutex_);
   const uint64_t last = next_number_ - 1;
   const WriteCounts before = counts_;
-  const auto left = [&] {
-    uint64_t count = in_flight_ != 0 && in_flight_ <= last ? 1 : 0;
-    for (const Item& item : waiting_) count += item.number <= last ? 1 : 0;
-    return count;
-  };
-  while (left() > 0) {
+  while (left(last) > 0) {
     if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) break;
   }
   FlushReport report{.saved = counts_.saved - before.saved,
                      .dropped = counts_.dropped - before.dropped,
                      .failed = counts_.failed - before.failed,
-                     .left = left()};
+                     .left = left(last)};
   report.durable = report.left == 0 && report.dropped == 0 && report.failed == 0;
   return report;
 }

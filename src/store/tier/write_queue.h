@@ -54,6 +54,7 @@ class WriteQueue {
     NewEntry entry;
   };
   void run();
+  uint64_t left(uint64_t last) const KVERN_REQUIRES(mutex_);
 
   Save save_;
   WriteQueueOptions options_;
