@@ -149,6 +149,20 @@ TEST(Engine, gives_log_probabilities) {
   EXPECT_EQ(tokens, 4);
 }
 
+TEST(Engine, follows_schemas_and_grammars) {
+  Engine engine = load();
+  const Completion number = complete(
+      engine,
+      {.prompt = "One day", .options = greedy(8), .choices = 2, .json_schema = R"({"enum": [12, 34]})"});
+  for (const Generation& choice : number.choices) {
+    EXPECT_TRUE(choice.text == "12" || choice.text == "34") << choice.text;
+    EXPECT_EQ(choice.finish_reason, "stop");
+  }
+  const Completion word =
+      complete(engine, {.prompt = "One day", .options = greedy(8), .grammar = "root ::= \"yes\" | \"no\""});
+  EXPECT_TRUE(word.choices[0].text == "yes" || word.choices[0].text == "no") << word.choices[0].text;
+}
+
 TEST(Engine, penalties_act) {
   Engine engine = load();
   GenerateOptions never_again = greedy(40);
