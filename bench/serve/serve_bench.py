@@ -38,6 +38,8 @@ def milliseconds(seconds):
     return "-" if seconds is None else f"{1000 * seconds:.0f}" if seconds >= 0.02 else f"{1000 * seconds:.2f}"
 
 
+# A kept row has all tokens but the last: that one was sampled, and not yet computed.
+KEPT_ALONE = 512
 HEAD = ["clients", "program", "tokens/s", "of the other", "first token p50, ms", "p99", "gap p50, ms", "p99"]
 
 
@@ -93,25 +95,24 @@ def gaps(options):
 
 
 def prefix(options):
-    """All at once, and again beside the kept prefix; what was computed and held, by /metrics."""
+    """All at once; what was computed and is held, by /metrics."""
     rng = random.Random(5)
     shared = scripts.prompt(rng, options.long_prompt, options.vocabulary)
     tails = [scripts.prompt(rng, options.tail, options.vocabulary) for _ in range(options.rows)]
     requests = [scripts.Request(client, shared + tail, options.new_tokens) for client, tail in enumerate(tails)]
-    kvern = programs.Kvern(options)
-    alone = programs.Kvern(options)
-    alone.run(requests[:1])
+    kvern, alone = programs.Kvern(options), programs.Kvern(options)
+    # What a token takes, from a row of whole pages.
+    alone.run([scripts.Request(0, shared[:KEPT_ALONE + 1 - options.new_tokens], options.new_tokens)])
+    per_token = alone.metrics['kvern_kv_bytes{kind="live"}'] / KEPT_ALONE
     kvern.run(requests)
     metrics = kvern.metrics
-    live, one = metrics['kvern_kv_bytes{kind="live"}'], alone.metrics['kvern_kv_bytes{kind="live"}']
-    kept = options.long_prompt + options.tail + options.new_tokens - 1
-    per_token = one / kept
+    live = metrics['kvern_kv_bytes{kind="live"}']
     ideal = per_token * (options.long_prompt + options.rows * (options.tail + options.new_tokens - 1))
     rows = [["prompt tokens", f"{metrics['vllm:prompt_tokens_total']:.0f}", options.rows * (options.long_prompt + options.tail)],
             ["computed", f"{metrics['kvern_prompt_tokens_computed_total']:.0f}", options.long_prompt + options.rows * options.tail],
             ["from kept prefixes", f"{metrics['vllm:prefix_cache_hits_total']:.0f}", (options.rows - 1) * options.long_prompt],
             ["bytes live at the end, MiB", f"{live / 2**20:.1f}", f"{ideal / 2**20:.1f}"],
-            ["bytes of one request alone, MiB", f"{one / 2**20:.1f}", ""],
+            ["bytes of a token, KiB", f"{per_token / 1024:.2f}", ""],
             ["saved by sharing, MiB", f"{metrics['kvern_kv_saved_bytes'] / 2**20:.1f}", f"{per_token * (options.rows - 1) * options.long_prompt / 2**20:.1f}"]]
     return scripts.table(["counter", "measured", "one prefix and the tails"], rows), {"shared": metrics, "alone": alone.metrics}
 
