@@ -3,6 +3,7 @@
 not HTTP, a 500, or an error without an error object is a fault."""
 
 import asyncio
+import copy
 import json
 
 import traffic
@@ -73,8 +74,8 @@ def mutate(data, rng):
     return bytes(data)
 
 
-VALUES = [None, True, -1, 0, 3, 1e308, -1e-320, 2**31, 2**63, 2**64, 10**30, 0.5, "", "x", "\0", "\ud800", "a" * 70_000, [], {}, [[]], [1, 2],
-          {"type": "function"}, {"type": "json_schema", "json_schema": {"schema": {"type": "object", "$ref": "#"}}},
+VALUES = [None, True, -1, 0, 3, 1e308, -1e-320, 2**31, 2**63, 2**64, 10**30, 0.5, "", "x", "\0", "\ud800", "a" * 70_000, [], {}, [[]],
+          [1, 2], {"type": "function"}, {"type": "json_schema", "json_schema": {"schema": {"type": "object", "$ref": "#"}}},
           [{"role": "user", "content": "x"}]]
 KEYS = ["n", "stop", "logit_bias", "tools", "response_format", "top_logprobs", "grammar", "stream_options", "best_of", "unknown", "model",
         "chat_template_kwargs", "tool_choice", "min_p", "cache_salt"]
@@ -95,11 +96,25 @@ def mutate_json(body, rng):
             if rng.random() < 0.2:
                 del place[key]
             else:
-                place[key] = rng.choice(VALUES)
+                place[key] = copy.deepcopy(rng.choice(VALUES))
             break
         if rng.random() < 0.4:
-            body[rng.choice(KEYS)] = rng.choice(VALUES)
+            body[rng.choice(KEYS)] = copy.deepcopy(rng.choice(VALUES))
     return json.dumps(body).encode()
+
+
+def any_protocol(rng):
+    """(route, body) of a request as it should be."""
+    text, tokens = f"Tell me about number {rng.randrange(999)}.", rng.randrange(1, 40)
+    messages = [{"role": "user", "content": text}]
+    return rng.choice([
+        (traffic.ROUTE, chat(rng)),
+        ("/v1/completions", {"prompt": text, "max_tokens": tokens, "logprobs": 2, "echo": True, "stop": ["."]}),
+        ("/v1/messages", {"model": "kvern-tiny-8m-q8_0", "max_tokens": tokens, "messages": messages, "system": text, "stream": True}),
+        ("/v1/responses", {"input": [{"role": "user", "content": [{"type": "input_text", "text": text}]}], "max_output_tokens": 16 + tokens}),
+        ("/tokenize", {"content": text, "with_pieces": True}),
+        ("/apply-template", {"messages": messages}),
+    ])
 
 
 def malformed_request(rng):
@@ -109,11 +124,13 @@ def malformed_request(rng):
     if kind == "random bytes":
         return kind, rng.randbytes(rng.randrange(1, 3000))
     if kind == "mutated HTTP":
-        return kind, mutate(wire.post(rng.choice([traffic.ROUTE, "/v1/completions", "/v1/models", "/health"]), chat(rng)), rng)
+        return kind, mutate(wire.post(*any_protocol(rng)), rng)
     if kind == "mutated JSON":
-        return kind, wire.post(traffic.ROUTE, mutate_json(chat(rng), rng))
+        route, body = any_protocol(rng)
+        return kind, wire.post(route, mutate_json(body, rng))
     if kind == "mutated JSON text":
-        return kind, wire.post(traffic.ROUTE, mutate(json.dumps(chat(rng)).encode(), rng))
+        route, body = any_protocol(rng)
+        return kind, wire.post(route, mutate(json.dumps(body).encode(), rng))
     if kind == "long head":
         return kind, b"GET /health HTTP/1.1\r\nHost: a\r\n" + b"X-Filler: " + b"f" * rng.randrange(30_000, 300_000) + b"\r\n\r\n"
     if kind == "long body":
@@ -162,7 +179,8 @@ async def drip(world, rng):
     body = rng.random() < 0.5
     try:
         world.counts["slowloris: " + ("body" if body else "head")] += 1
-        await connection.send(f"POST {traffic.ROUTE} HTTP/1.1\r\nHost: a\r\n".encode() + (b"Content-Length: 4000\r\n\r\n" if body else b"X-A: "))
+        rest = b"Content-Length: 4000\r\n\r\n" if body else b"X-A: "
+        await connection.send(f"POST {traffic.ROUTE} HTTP/1.1\r\nHost: a\r\n".encode() + rest)
         answer = asyncio.ensure_future(connection.head())
         while not answer.done() and not world.over:
             await connection.send(b"a")
