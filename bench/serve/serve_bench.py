@@ -129,7 +129,7 @@ def parse_arguments():
     parser.add_argument("--loop", type=pathlib.Path, default=programs.ROOT / "build/release/bench/loop_bench")
     parser.add_argument("--peer", type=pathlib.Path, default=programs.ROOT / "build/peers/llama/peer_loop")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--step-tokens", type=int, default=32)
+    parser.add_argument("--step-tokens", type=int, default=16)
     parser.add_argument("--clients", type=numbers, help="1,16 or 1,4,8,16 by default")
     parser.add_argument("--rounds", type=int, default=3, help="how often the programs alternate")
     parser.add_argument("--repeat", type=int, default=1, help="requests of each client in a run")

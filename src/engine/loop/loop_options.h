@@ -27,7 +27,7 @@ struct LoopOptions {
   /// Most requests that wait for their first step, at least 1.
   int64_t max_queue = 1024;
   /// StepBudget::mixed_tokens.
-  int64_t mixed_tokens = 32;
+  int64_t mixed_tokens = 16;
   /// Most prompt tokens of a step in which no row decodes; 0: EngineOptions::chunk_tokens.
   int64_t chunk_tokens = 0;
   /// Kept prefixes; `context_tokens` is filled in.

@@ -22,7 +22,7 @@ struct PlannableRow {
 /// Most prompt tokens in one step. Decode rows are never limited: there are at most as many as rows.
 struct StepBudget {
   /// While some row decodes: bounds what a prompt adds to the time between two tokens of that row.
-  int64_t mixed_tokens = 32;
+  int64_t mixed_tokens = 16;
   /// While none does.
   int64_t chunk_tokens = 512;
 };
