@@ -10,6 +10,9 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "cli/output.h"
 #include "cli/serve_log.h"
@@ -77,6 +80,7 @@ class ServerProcess {
   void start_loading();
   Result<bool> wait_for_loading();
   void watch();
+  void return_memory();
   void reload_keys();
   void drain();
   bool wait_for_end(milliseconds timeout);
@@ -91,6 +95,7 @@ class ServerProcess {
   server::Metrics metrics_;
   std::unique_ptr<server::ApiKeys> keys_;
   std::string key_problem_;
+  uint64_t work_returned_ = 0;  // connections and steps when memory was last given back
   std::unique_ptr<server::App> app_;
   LoadedModel loaded_;  // the loader's until it has ended
   std::optional<Error> load_error_;
@@ -198,12 +203,26 @@ void ServerProcess::reload_keys() {
 }
 
 /// Until a signal asks to stop.
+/// After a busy time most of what it took is free, but spread over the arenas of several threads, which keep
+/// it. Once nothing runs, it goes back to the system.
+void ServerProcess::return_memory() {
+#ifdef __GLIBC__
+  const engine::ServiceStats loop = loaded_.loop->stats();
+  const server::HttpServerStats http = http_->stats();
+  const uint64_t work_done = loop.steps + http.accepted;
+  if (work_done == work_returned_ || loop.running + loop.waiting + loop.outside + http.requests > 0) return;
+  work_returned_ = work_done;
+  malloc_trim(0);
+#endif
+}
+
 void ServerProcess::watch() {
   bool was_healthy = true;
   for (;;) {
     const auto signal = wait_for_service_signal(kTick);
     if (signal == ServiceSignal::kStop) return;
     if (keys_->required()) reload_keys();
+    return_memory();
     const bool healthy = loaded_.loop->stats().healthy;
     if (healthy) manager_.alive();
     if (was_healthy && !healthy)
