@@ -106,7 +106,7 @@ std::optional<HttpResponse> App::check_key(HttpRequest& request, const RouteOpti
     return std::nullopt;
   }
   const bool has_key = request.header("Authorization") || request.header("x-api-key");
-  HttpResponse response = error_response(
+  HttpResponse response = options.error_answer(
       {.status = 401,
        .message = has_key
                       ? "The API key is not valid."
@@ -137,6 +137,7 @@ HttpDecision App::decide(HttpRequest& request, const std::vector<std::string>& s
     return decision;
   }
   decision.route = match.route->pattern;
+  decision.error_answer = match.route->options.error_answer;
   if (auto refusal = check_key(request, match.route->options)) {
     decision.answer = std::move(refusal);
     return decision;

@@ -133,7 +133,7 @@ bool Connection::parse_step() {
       if (!answer_) run_handler();
       return true;
     case RequestReader::State::kFailed:
-      refuse(error_response(reader_->failure()));
+      refuse(decision_.error_answer(reader_->failure()));
       return true;
   }
   return false;
@@ -162,7 +162,8 @@ void Connection::decide() {
   if (decision_.answer) return refuse(*std::move(decision_.answer));
   const size_t limit = decision_.max_body_bytes;
   reader_->set_body_limit(limit == 0 ? host_.limits.body_bytes : std::min(limit, host_.limits.body_bytes));
-  if (reader_->state() == RequestReader::State::kFailed) return refuse(error_response(reader_->failure()));
+  if (reader_->state() == RequestReader::State::kFailed)
+    return refuse(decision_.error_answer(reader_->failure()));
   if (reader_->state() != RequestReader::State::kBody) return;
   set_deadline(kBody, steady_clock::now() + host_.limits.body_timeout);
   if (reader_->expects_continue() && inbox_.empty()) {
@@ -217,7 +218,8 @@ void Connection::run_handler() {
     if (!answer->is_closed()) handler(std::make_shared<HttpExchange>(answer));
   });
   if (!taken)
-    answer_->respond(error_response({.status = 503, .message = "Too many requests wait; try again later."}));
+    answer_->respond(
+        decision_.error_answer({.status = 503, .message = "Too many requests wait; try again later."}));
 }
 
 void Connection::refuse(HttpResponse response) {
@@ -370,7 +372,7 @@ void Connection::expire(Deadline which) {
   switch (which) {
     case kHead:
     case kBody:
-      refuse(error_response({.status = 408, .message = "The request did not arrive in time."}));
+      refuse(decision_.error_answer({.status = 408, .message = "The request did not arrive in time."}));
       return pump();
     case kPing:
       if (!answer_) return;

@@ -9,6 +9,7 @@
 
 #include "server/http/answer.h"
 #include "server/http/exchange.h"
+#include "server/http/http_error.h"
 
 namespace kvern::server {
 
@@ -21,6 +22,8 @@ struct HttpDecision {
   size_t max_body_bytes = 0;  ///< 0 = the transport's limit
   HttpHeaders headers;        ///< added to the answer, whatever it is
   std::string route;          ///< its name in logs and metrics; empty when there is none
+  /// How the route's API says errors of the transport.
+  ErrorAnswer error_answer = error_response;
 };
 
 /// One answered (or dropped) request.

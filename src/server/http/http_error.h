@@ -28,5 +28,7 @@ json::object error_json(const ApiError& error);
 
 /// With Retry-After where the status is one that passes (429, 503).
 HttpResponse error_response(const ApiError& error);
+/// How an API says an error; error_response unless it has a way of its own.
+using ErrorAnswer = HttpResponse (*)(const ApiError& error);
 
 }  // namespace kvern::server

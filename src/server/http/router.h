@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/http/exchange.h"
+#include "server/http/http_error.h"
 
 namespace kvern::server {
 
@@ -21,6 +22,8 @@ struct RouteOptions {
   RouteAccess access = RouteAccess::kKey;
   /// Longest body that is read; 0 = the server's limit.
   size_t max_body_bytes = 0;
+  /// Of errors that come before the handler is asked.
+  ErrorAnswer error_answer = error_response;
 };
 
 struct Route {

@@ -23,6 +23,7 @@ namespace kvern::server {
 
 /// What a client may ask for. Set by the operator.
 struct ProtocolLimits {
+  int64_t max_rows = 64;      ///< that run at a time: what llama-server calls slots
   int32_t max_choices = 128;  ///< of one request: prompts times n (or best_of)
   uint32_t max_top_logprobs = 20;
   /// New tokens of one choice; a request that names more is refused. 0: as many as the context takes.
@@ -35,6 +36,10 @@ struct ProtocolLimits {
   std::chrono::milliseconds request_timeout{0};
   /// Between comments in a stream that has nothing else to send.
   std::chrono::milliseconds ping_after{4000};
+  // Answers of /v1/responses that are kept for later requests: so many, so many bytes, so long.
+  size_t max_stored_responses = 1000;
+  size_t max_stored_bytes = size_t{64} << 20;
+  std::chrono::milliseconds stored_for{std::chrono::hours(24)};
 };
 
 /// Made once when the model is loaded, immutable then, shared by all handlers; outlives them. Thread-safe, as

@@ -1,8 +1,8 @@
 add_library(kvern_protocol_test_support STATIC
   ${CMAKE_CURRENT_LIST_DIR}/support/protocol_world.cc ${CMAKE_CURRENT_LIST_DIR}/support/scripted_service.cc)
 target_link_libraries(kvern_protocol_test_support PUBLIC kvern::server kvern_test_support)
-foreach(name compiled_grammars context fields generation_run id_source local_exchange thread_executor
-             openai/chat_answer openai/chat_request openai/completion_answer openai/completion_request openai/errors
-             openai/logprobs_json openai/malformed openai/routes)
+foreach(name compiled_grammars context fields generation_run id_source local_exchange request_errors thread_executor
+             openai/chat_answer openai/chat_request openai/completion_answer openai/completion_request
+             openai/logprobs_json openai/malformed openai/routes reply_handler)
   kvern_add_test(server/protocol/${name}_test.cc LINK kvern::server kvern_protocol_test_support)
 endforeach()

@@ -42,7 +42,7 @@ ChatAnswer::ChatAnswer(const ProtocolContext& context, const ChatRequest& reques
       prompt_(request.answer.return_token_ids ? request.service.generate.prompt
                                               : std::vector<engine::TokenId>()),
       ignore_end_tokens_(request.service.generate.ignore_end_tokens),
-      choices_(choice_count_, Choice(request.reply)) {}
+      choices_(choice_count_, Choice(**context.chat, request.reply)) {}
 
 bool ChatAnswer::is_end_token(engine::TokenId token) const {
   return !ignore_end_tokens_ &&
@@ -58,54 +58,47 @@ void ChatAnswer::on_token(size_t, engine::TokenEvent event) {
   const auto index = static_cast<size_t>(event.choice);
   Choice& choice = choices_.at(index);
   // After the one call that was allowed there is nothing to tell.
-  if (choice.parser.complete()) return;
+  if (choice.reader.complete()) return;
   ChatPiece piece;
-  const bool reasoning = choice.parser.in_reasoning();
-  choice.parser.push((*context_.chat)->marker(event.token), piece.deltas);
-  choice.parser.push(event.text, piece.deltas);
-  if (reasoning || choice.parser.in_reasoning()) ++reasoning_tokens_;
+  piece.deltas = choice.reader.push(event);
   // A token that ends the text is not in the text.
   if (event.logprobs && !is_end_token(event.token))
     piece.logprobs.push_back(chat_logprob(*event.logprobs, (*context_.chat)->tokenizer()));
   if (answer_.return_token_ids) piece.token_ids.push_back(event.token);
   if (!piece.empty()) this->piece(index, std::move(piece));
-  const bool all_complete = choice.parser.complete() && std::ranges::all_of(choices_, [](const Choice& c) {
-                              return c.parser.complete();
+  const bool all_complete = choice.reader.complete() && std::ranges::all_of(choices_, [](const Choice& c) {
+                              return c.reader.complete();
                             });
   if (all_complete) run_->cancel();
 }
 
 void ChatAnswer::on_choice_end(size_t, engine::ChoiceEnd end) {
   const auto index = static_cast<size_t>(end.choice);
-  engine::ReplyParser& parser = choices_.at(index).parser;
-  const bool complete = parser.complete();
+  ReplyReader& reader = choices_.at(index).reader;
+  const bool complete = reader.complete();
   ChatPiece piece;
-  parser.push(end.text, piece.deltas);
-  parser.finish(piece.deltas);
+  piece.deltas = reader.finish(end.text);
   if (!piece.empty()) this->piece(index, std::move(piece));
   if (end.reason == engine::FinishReason::kCancelled && !complete) {
     cancelled_ = true;
     return;
   }
-  const bool called = parser.calls() > 0 && (complete || end.reason != engine::FinishReason::kLength);
+  const bool called = reader.calls() > 0 && (complete || end.reason != engine::FinishReason::kLength);
   choice_end(index, called ? "tool_calls" : finish_reason(end.reason));
 }
 
 void ChatAnswer::on_end(const std::vector<engine::RequestEnd>& ends) {
   if (cancelled_) return on_error({.code = ErrorCode::kCancelled, .message = "The request was cancelled."});
-  end(usage_json(ends, reasoning_tokens_));
+  int64_t reasoning_tokens = 0;
+  for (const Choice& choice : choices_) reasoning_tokens += choice.reader.reasoning_tokens();
+  end(usage_json(ends, reasoning_tokens));
 }
 
 void ChatAnswer::on_error(const Error& error) { fail(run_error(error)); }
 
 const std::string& ChatAnswer::call_id(size_t choice, size_t call) {
   std::vector<std::string>& ids = choices_[choice].call_ids;
-  while (ids.size() <= call) {
-    // Mistral's template takes ids of nine characters only.
-    ids.push_back((*context_.chat)->tool_call_style() == engine::ToolCallStyle::kBracketed
-                      ? context_.ids.next("").substr(0, 9)
-                      : context_.ids.next("call_"));
-  }
+  while (ids.size() <= call) ids.push_back(new_call_id(context_, "call_"));
   return ids[call];
 }
 

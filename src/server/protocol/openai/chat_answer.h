@@ -14,6 +14,7 @@
 #include "server/protocol/generation_run.h"
 #include "server/protocol/openai/answer_parts.h"
 #include "server/protocol/openai/chat_request.h"
+#include "server/protocol/reply_reader.h"
 
 namespace kvern::server::openai {
 
@@ -53,15 +54,14 @@ class ChatAnswer : public GenerationHandler {
 
  private:
   struct Choice {
-    explicit Choice(const engine::ReplyFormat& format) : parser(format) {}
-    engine::ReplyParser parser;
+    Choice(const engine::ChatFormat& chat, const engine::ReplyFormat& format) : reader(chat, format) {}
+    ReplyReader reader;
     std::vector<std::string> call_ids;
   };
   bool is_end_token(engine::TokenId token) const;
 
   bool ignore_end_tokens_;
   std::vector<Choice> choices_;
-  int64_t reasoning_tokens_ = 0;
   bool cancelled_ = false;  // by somebody else than a client that has gone
   GenerationRun* run_ = nullptr;
 };

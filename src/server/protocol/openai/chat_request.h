@@ -3,18 +3,14 @@
 
 #include "base/json.h"
 #include "base/result.h"
-#include "engine/chat/reply_parser.h"
-#include "engine/request/generation_service.h"
+#include "server/protocol/chat_plan.h"
 #include "server/protocol/context.h"
 #include "server/protocol/openai/generation_fields.h"
 
 namespace kvern::server::openai {
 
-struct ChatRequest {
-  engine::ServiceRequest service;
+struct ChatRequest : ChatPlan {
   AnswerOptions answer;
-  /// How the reply's text is to be taken apart.
-  engine::ReplyFormat reply;
 };
 
 /// Reads every field; renders and encodes the conversation. Errors name the field (`where`): request_error()

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "server/protocol/openai/constraint_fields.h"
+#include "server/protocol/request_fields.h"
 
 namespace kvern::server::openai {
 namespace {

@@ -5,29 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "server/protocol/grammar_fields.h"
+
 namespace kvern::server::openai {
 namespace {
 
 using Grammar = std::shared_ptr<const text::Grammar>;
 
-Result<GrammarSource*> source(const ProtocolContext& context, const std::string& path) {
-  if (context.grammars != nullptr) return context.grammars;
-  return fail(ErrorCode::kUnsupported,
-              fmt::format("{}: this model has no tokenizer to make grammars for", path), path);
-}
-
-/// A grammar's own error says where in it; the client is told in which field it stands.
-Result<Grammar> named(Result<Grammar> grammar, const std::string& path) {
-  if (grammar) return grammar;
-  Error error = std::move(grammar).error();
-  error.message = fmt::format("{}: {}", path, error.to_string());
-  error.where = path;
-  if (error.code == ErrorCode::kCorrupt || error.code == ErrorCode::kExhausted)
-    error.code = ErrorCode::kInvalidArgument;
-  return std::unexpected(std::move(error));
-}
-
-Result<Grammar> read_json_schema(const json::object& object, const ProtocolContext& context) {
+Result<Grammar> read_schema_format(const json::object& object, const ProtocolContext& context) {
   ObjectReader reader(object, "response_format.json_schema");
   KVERN_TRY_STATUS(reader.required_string("name"));
   KVERN_TRY_STATUS(reader.string("description"));
@@ -36,8 +21,7 @@ Result<Grammar> read_json_schema(const json::object& object, const ProtocolConte
   const std::string path = reader.path_of("schema");
   KVERN_TRY(const json::object* schema, reader.object("schema"));
   KVERN_TRY_STATUS(reader.finish());
-  KVERN_TRY(GrammarSource * grammars, source(context, path));
-  return named(schema == nullptr ? grammars->json_object() : grammars->json_schema(*schema), path);
+  return schema == nullptr ? read_json_object(path, context) : read_json_schema(*schema, path, context);
 }
 
 Result<Grammar> read_response_format(const json::object& object, const ProtocolContext& context) {
@@ -55,7 +39,7 @@ Result<Grammar> read_response_format(const json::object& object, const ProtocolC
                   "response_format.json_schema: expected an object, but it is missing",
                   "response_format.json_schema");
     }
-    return read_json_schema(*schema, context);
+    return read_schema_format(*schema, context);
   }
   if (schema != nullptr) {
     return fail(ErrorCode::kInvalidArgument,
@@ -63,8 +47,7 @@ Result<Grammar> read_response_format(const json::object& object, const ProtocolC
                 "response_format.json_schema");
   }
   if (*type == "text") return nullptr;
-  KVERN_TRY(GrammarSource * grammars, source(context, "response_format"));
-  return named(grammars->json_object(), "response_format");
+  return read_json_object("response_format", context);
 }
 
 }  // namespace
@@ -80,14 +63,8 @@ Result<Grammar> read_constraint(ObjectReader& body, const ProtocolContext& conte
                 path);
   }
   if (format != nullptr) return read_response_format(*format, context);
-  if (gbnf) {
-    KVERN_TRY(GrammarSource * grammars, source(context, "grammar"));
-    return named(grammars->gbnf(*gbnf), "grammar");
-  }
-  if (schema != nullptr) {
-    KVERN_TRY(GrammarSource * grammars, source(context, "json_schema"));
-    return named(grammars->json_schema(*schema), "json_schema");
-  }
+  if (gbnf) return read_gbnf(*gbnf, "grammar", context);
+  if (schema != nullptr) return read_json_schema(*schema, "json_schema", context);
   return nullptr;
 }
 

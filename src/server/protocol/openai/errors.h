@@ -1,22 +1,11 @@
-// What went wrong, as OpenAI's API says it.
+// What OpenAI's API calls the fields that errors are about (server/protocol/request_errors.h).
 #pragma once
 
-#include <string_view>
-
-#include "base/result.h"
-#include "server/http/http_error.h"
+#include "server/protocol/request_errors.h"
 
 namespace kvern::server::openai {
 
-/// Where the prompt of a request stands: an error about the whole prompt is about this field.
-inline constexpr std::string_view kChatPromptField = "messages";
-inline constexpr std::string_view kTextPromptField = "prompt";
-
-/// Of a request that was read and found wrong. kExhausted where "prompt" stands: longer than the context.
-ApiError request_error(const Error& error, std::string_view prompt_field);
-/// Of a request that the service refused: names of its fields become the API's. A full queue is 429.
-ApiError submit_error(const Error& error, std::string_view prompt_field);
-/// Of a request that ran: what the service told its sink.
-ApiError run_error(const Error& error);
+inline constexpr FieldNames kChatFields{.prompt = "messages", .max_new_tokens = "max_completion_tokens"};
+inline constexpr FieldNames kTextFields{.prompt = "prompt", .max_new_tokens = "max_tokens"};
 
 }  // namespace kvern::server::openai

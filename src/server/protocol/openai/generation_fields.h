@@ -37,7 +37,4 @@ Status read_generation_fields(ObjectReader& body, const ProtocolContext& context
 /// Refuses what OpenAI documents for both APIs and this server does not do.
 Status refuse_stored_and_paid(ObjectReader& body);
 
-/// The largest number of new tokens that a request may name.
-int64_t max_new_tokens(const ProtocolContext& context);
-
 }  // namespace kvern::server::openai

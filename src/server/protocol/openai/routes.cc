@@ -13,6 +13,7 @@
 #include "server/protocol/openai/completion_answer.h"
 #include "server/protocol/openai/completion_request.h"
 #include "server/protocol/openai/errors.h"
+#include "server/protocol/request_fields.h"
 
 namespace kvern::server::openai {
 namespace {
@@ -39,34 +40,30 @@ void show_model(const ProtocolContext& context, Exchange& exchange) {
                       .code = "model_not_found"}));
 }
 
-Result<json::value> parse_body(const ProtocolContext& context, const Exchange& exchange) {
-  return parse_json(exchange.request().body, "", {.max_depth = context.limits.max_json_depth});
-}
-
 }  // namespace
 
 void chat_completions(const ProtocolContext& context, std::shared_ptr<Exchange> exchange) {
   const auto refuse = [&](const ApiError& error) { exchange->respond(error_response(error)); };
   const auto body = parse_body(context, *exchange);
-  if (!body) return refuse(request_error(body.error(), kChatPromptField));
+  if (!body) return refuse(request_error(body.error(), kChatFields));
   auto request = read_chat_request(*body, context);
-  if (!request) return refuse(request_error(request.error(), kChatPromptField));
+  if (!request) return refuse(request_error(request.error(), kChatFields));
   auto answer = make_chat_answer(context, *request, exchange);
   std::vector<engine::ServiceRequest> parts;
   parts.push_back(std::move(request->service));
   const auto run = GenerationRun::start(context, *exchange, std::move(parts), std::move(answer));
-  if (!run) refuse(submit_error(run.error(), kChatPromptField));
+  if (!run) refuse(submit_error(run.error(), kChatFields));
 }
 
 void completions(const ProtocolContext& context, std::shared_ptr<Exchange> exchange) {
   const auto refuse = [&](const ApiError& error) { exchange->respond(error_response(error)); };
   const auto body = parse_body(context, *exchange);
-  if (!body) return refuse(request_error(body.error(), kTextPromptField));
+  if (!body) return refuse(request_error(body.error(), kTextFields));
   auto request = read_completion_request(*body, context);
-  if (!request) return refuse(request_error(request.error(), kTextPromptField));
+  if (!request) return refuse(request_error(request.error(), kTextFields));
   auto answer = make_completion_answer(context, *request, exchange);
   const auto run = GenerationRun::start(context, *exchange, std::move(request->parts), std::move(answer));
-  if (!run) refuse(submit_error(run.error(), kTextPromptField));
+  if (!run) refuse(submit_error(run.error(), kTextFields));
 }
 
 void add_routes(Router& router, const ProtocolContext& context) {

@@ -8,32 +8,19 @@
 namespace kvern::server::openai {
 namespace {
 
-constexpr size_t kMaxNameBytes = 64;
-
 std::unexpected<Error> invalid(const std::string& path, std::string message) {
   return fail(ErrorCode::kInvalidArgument, fmt::format("{}: {}", path, message), path);
-}
-
-bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxNameBytes && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-  });
 }
 
 Result<engine::ToolFunction> read_function(const json::object& object, const std::string& path) {
   ObjectReader reader(object, path);
   engine::ToolFunction function;
-  KVERN_TRY(function.name, reader.required_string("name"));
-  if (!is_name(function.name)) {
-    return invalid(reader.path_of("name"), fmt::format("expected 1 to {} of a-z, A-Z, 0-9, _ and -, got {}",
-                                                       kMaxNameBytes, describe(json::value(function.name))));
-  }
+  KVERN_TRY(function.name, read_tool_name(reader, kMaxToolNameBytes));
   KVERN_TRY(const auto description, reader.string("description"));
   function.description = description.value_or("");
   KVERN_TRY(const json::object* parameters, reader.object("parameters"));
   // Without parameters a function takes none.
-  function.parameters =
-      parameters != nullptr ? *parameters : json::object{{"type", "object"}, {"properties", json::object{}}};
+  function.parameters = parameters != nullptr ? *parameters : no_parameters();
   KVERN_TRY(const auto strict, reader.boolean("strict"));
   function.strict = strict.value_or(false);
   KVERN_TRY_STATUS(reader.finish());
@@ -55,14 +42,6 @@ Result<engine::ToolFunction> read_tool(const json::value& value, const std::stri
   return read_function(*function, tool.path_of("function"));
 }
 
-/// `strict` is for the server, not for the model.
-json::object template_tool(const engine::ToolFunction& function) {
-  json::object inner{{"name", function.name}};
-  if (!function.description.empty()) inner["description"] = function.description;
-  inner["parameters"] = function.parameters;
-  return {{"type", "function"}, {"function", std::move(inner)}};
-}
-
 Status read_named_choice(const json::value& value, ToolRequest& request) {
   KVERN_TRY(ObjectReader choice, ObjectReader::of(value, "tool_choice"));
   KVERN_TRY(const std::string type, choice.required_string("type"));
@@ -78,11 +57,7 @@ Status read_named_choice(const json::value& value, ToolRequest& request) {
   ObjectReader reader(*function, "tool_choice.function");
   KVERN_TRY(request.named, reader.required_string("name"));
   KVERN_TRY_STATUS(reader.finish());
-  if (std::ranges::find(request.functions, request.named, &engine::ToolFunction::name) ==
-      request.functions.end())
-    return invalid("tool_choice.function.name", "it is none of the functions in tools");
-  request.choice = ToolChoice::kRequired;
-  return Ok{};
+  return require_tool(request, "tool_choice.function.name");
 }
 
 Status read_choice(ObjectReader& body, ToolRequest& request) {
@@ -112,25 +87,11 @@ Result<ToolRequest> read_tools(ObjectReader& body, size_t max_tools) {
   KVERN_TRY_STATUS(body.refuse("functions", "it is deprecated; use tools"));
   KVERN_TRY_STATUS(body.refuse("function_call", "it is deprecated; use tool_choice"));
   ToolRequest request;
-  KVERN_TRY(const json::array* tools, body.array("tools"));
-  const size_t count = tools == nullptr ? 0 : tools->size();
-  if (count > max_tools)
-    return invalid("tools", fmt::format("{} tools; at most {} are taken", count, max_tools));
-  for (size_t i = 0; i < count; ++i) {
-    const std::string path = fmt::format("tools[{}]", i);
-    KVERN_TRY(engine::ToolFunction function, read_tool((*tools)[i], path));
-    if (std::ranges::find(request.functions, function.name, &engine::ToolFunction::name) !=
-        request.functions.end())
-      return invalid(path + ".function.name", "a function of this name was given before");
-    request.functions.push_back(std::move(function));
-  }
+  KVERN_TRY(request.functions,
+            read_tool_list(body, max_tools, {.read = read_tool, .name = ".function.name"}));
   KVERN_TRY_STATUS(read_choice(body, request));
   KVERN_TRY(const auto parallel, body.boolean("parallel_tool_calls"));
   request.parallel = parallel.value_or(true);
-  if (request.choice != ToolChoice::kNone) {
-    for (const engine::ToolFunction& function : request.functions)
-      request.for_template.push_back(template_tool(function));
-  }
   return request;
 }
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "server/protocol/openai/routes.h"
+#include "server/protocol/support/field_table.h"
 #include "server/protocol/support/protocol_world.h"
 #include "support/result_matchers.h"
 
@@ -14,55 +15,12 @@ namespace kvern::server::openai {
 namespace {
 
 using test::at;
-
-const std::vector<std::string> kValues = {"null",
-                                          "true",
-                                          "false",
-                                          "-1",
-                                          "0",
-                                          "1",
-                                          "1.5",
-                                          "2147483647",
-                                          "9223372036854775807",
-                                          "9223372036854775808",
-                                          "18446744073709551616",
-                                          "-1e400",
-                                          "1e400",
-                                          "1e-400",
-                                          "\"\"",
-                                          "\"x\"",
-                                          "\"\\u0000\"",
-                                          "[]",
-                                          "[1]",
-                                          "[\"x\"]",
-                                          "[[]]",
-                                          "[null]",
-                                          "{}",
-                                          "{\"x\":1}",
-                                          "{\"5\":1}",
-                                          "{\"-1\":1}",
-                                          "{\"4095\":1}",
-                                          "{\"4096\":1}",
-                                          "{\"5\":\"x\"}"};
-
-struct Field {
-  std::string name;
-  /// What of kValues is right, beside null.
-  std::set<std::string> right;
-  /// What stands around the value (@); empty: the field of the body.
-  std::string around = {};
-  /// No parameter of this API at all: null is as wrong as everything else.
-  bool unknown = false;
-};
-
-const std::set<std::string> kBooleans = {"true", "false"};
-const std::set<std::string> kSmallNumbers = {"0", "1", "1e-400"};  // from 0 to 1
-const std::set<std::string> kStrings = {"\"\"", "\"x\"", "\"\\u0000\""};
-
-std::set<std::string> or_null(std::set<std::string> right) {
-  right.insert("null");
-  return right;
-}
+using test::Field;
+using test::kBooleans;
+using test::kSmallNumbers;
+using test::kStrings;
+using test::kValues;
+using test::or_null;
 
 std::vector<Field> common_fields() {
   return {{"temperature", {"0", "1", "1.5", "1e-400"}},

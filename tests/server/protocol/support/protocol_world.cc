@@ -3,6 +3,8 @@
 #include <charconv>
 
 #include "base/check.h"
+#include "base/memory_files.h"
+#include "server/http/target.h"
 
 namespace kvern::server::test {
 namespace {
@@ -41,6 +43,34 @@ const engine::Engine& bundled_engine() {
   return **engine;
 }
 
+namespace {
+
+constexpr const char* kThinkingTemplate =
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+    "{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}"
+    "{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
+    "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% else %}<think>\n{% "
+    "endif %}";
+
+}  // namespace
+
+std::shared_ptr<const engine::ChatFormat> thinking_format() {
+  static const std::unique_ptr<Files> held = make_memory_files();
+  static Files& files = *held;
+  static const auto engine = [] {
+    engine::test::copy_bundled_folder(files);
+    auto config = parse_json(engine::test::get_file(files, "/hf/tokenizer_config.json"), "config");
+    KVERN_CHECK(config.has_value());
+    config->as_object()["chat_template"] = kThinkingTemplate;
+    engine::test::put_file(files, "/hf/tokenizer_config.json", to_json(*config));
+    return engine::Engine::open(files, {.model_path = "/hf", .threads = 1});
+  }();
+  KVERN_CHECK(engine.has_value());
+  const auto format = engine::ChatFormat::create(**engine);
+  KVERN_CHECK(format.has_value());
+  return *format;
+}
+
 ProtocolWorld::ProtocolWorld()
     : service(say(*bundled_engine().tokenizer(), {{.text = "Hello there."}})),
       context{.service = service,
@@ -57,8 +87,23 @@ ProtocolWorld::ProtocolWorld()
               .created = 1721900000} {}
 
 std::shared_ptr<LocalExchange> ProtocolWorld::exchange(std::string path, std::string body) {
+  return exchange({.method = "POST", .path = std::move(path), .body = std::move(body)});
+}
+
+bool ProtocolWorld::ask(const Router& router, HttpRequest request) {
+  const auto target = parse_target(request.path);
+  KVERN_CHECK(target.has_value());
+  request.path = target->path;
+  request.query = target->query;
+  const Router::Match match = router.find(request.method, target->segments);
+  if (match.route == nullptr) return false;
+  request.path_values = match.path_values;
+  match.route->handler(exchange(std::move(request)));
+  return true;
+}
+
+std::shared_ptr<LocalExchange> ProtocolWorld::exchange(HttpRequest request) {
   answer_ = {.status = 0};
-  HttpRequest request{.method = "POST", .path = std::move(path), .body = std::move(body)};
   return std::make_shared<LocalExchange>(std::move(request),
                                          [this](HttpResponse response) { answer_ = std::move(response); });
 }
@@ -68,7 +113,8 @@ std::vector<std::string> ProtocolWorld::events_of(std::string_view stream) {
   while (!stream.empty()) {
     const size_t end = stream.find("\n\n");
     const std::string_view event = stream.substr(0, end);
-    if (event.starts_with("data: ")) events.emplace_back(event.substr(6));
+    const size_t data = event.starts_with("event: ") ? event.find('\n') + 1 : 0;
+    if (event.substr(data).starts_with("data: ")) events.emplace_back(event.substr(data + 6));
     stream.remove_prefix(end == std::string_view::npos ? stream.size() : end + 2);
   }
   return events;

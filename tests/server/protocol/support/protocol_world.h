@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "engine/support/engines.h"
+#include "server/http/router.h"
 #include "server/protocol/context.h"
 #include "server/protocol/local_exchange.h"
 #include "server/protocol/support/scripted_service.h"
@@ -41,12 +42,19 @@ class RecordingGrammars : public GrammarSource {
 /// The engine is opened once for a process: it is immutable here.
 const engine::Engine& bundled_engine();
 
+/// The bundled model's tokenizer with a template that thinks: the reply begins with <think> unless
+/// enable_thinking is false. Opened once.
+std::shared_ptr<const engine::ChatFormat> thinking_format();
+
 class ProtocolWorld {
  public:
   ProtocolWorld();
 
   /// A request with this body, answered at once or later.
   std::shared_ptr<LocalExchange> exchange(std::string path, std::string body);
+  std::shared_ptr<LocalExchange> exchange(HttpRequest request);
+  /// Asks as the transport would; the answer is answer(). False: there is no such route.
+  bool ask(const Router& router, HttpRequest request);
   /// What the last exchange was answered with; status 0: not yet.
   const HttpResponse& answer() const { return answer_; }
   /// The events' data of a stream, [DONE] included.

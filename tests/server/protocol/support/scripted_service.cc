@@ -23,7 +23,7 @@ engine::TokenLogprobs logprobs_of(engine::TokenId token, uint32_t top) {
 Line line_of(const text::Tokenizer& tokenizer, const ScriptedChoice& choice, int32_t index,
              const engine::ServiceRequest& request) {
   Line line;
-  line.end = {.choice = index, .reason = choice.reason};
+  line.end = {.choice = index, .reason = choice.reason, .stop_string = choice.stop_string};
   size_t left = choice.text.size() - choice.held_back;
   text::StreamDecoder decoder(tokenizer, {.skip_special = true});
   std::vector<engine::TokenId> tokens =

@@ -19,6 +19,7 @@ struct ScriptedChoice {
   engine::FinishReason reason = engine::FinishReason::kStop;
   /// As many bytes at the end of the text come with the end, as if held back for a stop string.
   size_t held_back = 0;
+  std::optional<std::string> stop_string = {};  ///< the one that ended it
 };
 
 /// Thread-safe.
@@ -35,8 +36,13 @@ class ScriptedService : public engine::GenerationService {
   Result<engine::Ticket> submit(engine::ServiceRequest request,
                                 std::shared_ptr<engine::GenerationSink> sink) override;
   void cancel(engine::Ticket ticket) override;
-  engine::ServiceStats stats() const override { return {}; }
-  std::vector<engine::RowInfo> rows() const override { return {}; }
+  engine::ServiceStats stats() const override { return stats_; }
+  std::vector<engine::RowInfo> rows() const override { return rows_; }
+  /// What stats() and rows() say. Not while others use the service.
+  void show(engine::ServiceStats stats, std::vector<engine::RowInfo> rows) {
+    stats_ = stats;
+    rows_ = std::move(rows);
+  }
 
   /// What was submitted and cancelled, in order.
   std::vector<engine::ServiceRequest> requests() const;
@@ -46,6 +52,8 @@ class ScriptedService : public engine::GenerationService {
 
  private:
   Play play_;
+  engine::ServiceStats stats_;
+  std::vector<engine::RowInfo> rows_;
   std::optional<Error> refusal_;
   mutable Mutex mutex_;
   std::vector<engine::ServiceRequest> requests_ KVERN_GUARDED_BY(mutex_);

@@ -1,20 +1,20 @@
-#include "server/protocol/openai/errors.h"
+#include "server/protocol/request_errors.h"
 
 #include <string>
 
-namespace kvern::server::openai {
+namespace kvern::server {
 namespace {
 
-ApiError context_exceeded(ApiError api, std::string_view prompt_field) {
+ApiError context_exceeded(ApiError api, const FieldNames& names) {
   api.status = 400;
-  api.param = std::string(prompt_field);
+  api.param = std::string(names.prompt);
   api.code = "context_length_exceeded";
   return api;
 }
 
 }  // namespace
 
-ApiError request_error(const Error& error, std::string_view prompt_field) {
+ApiError request_error(const Error& error, const FieldNames& names) {
   ApiError api = to_api_error(error);
   if (error.code == ErrorCode::kUnsupported) api.code = "unsupported_parameter";
   if (error.code == ErrorCode::kInvalidArgument) api.code = "invalid_value";
@@ -26,24 +26,22 @@ ApiError request_error(const Error& error, std::string_view prompt_field) {
   }
   // What is too much of something stays too much.
   if (error.code == ErrorCode::kExhausted) api.status = 400;
-  if (error.code == ErrorCode::kExhausted && error.where == "prompt")
-    return context_exceeded(api, prompt_field);
+  if (error.code == ErrorCode::kExhausted && error.where == "prompt") return context_exceeded(api, names);
   return api;
 }
 
-ApiError submit_error(const Error& error, std::string_view prompt_field) {
-  ApiError api = request_error(error, prompt_field);
+ApiError submit_error(const Error& error, const FieldNames& names) {
+  ApiError api = request_error(error, names);
   if (error.code == ErrorCode::kExhausted && error.retryable) {
     api.status = 429;
     api.code = "queue_full";
     api.param.reset();
     return api;
   }
-  if (error.where == "prompt") return context_exceeded(api, prompt_field);
+  if (error.where == "prompt") return context_exceeded(api, names);
   if (error.where == "choices") api.param = "n";
   if (error.where == "best") api.param = "best_of";
-  if (error.where == "max_new_tokens")
-    api.param = prompt_field == kChatPromptField ? "max_completion_tokens" : "max_tokens";
+  if (error.where == "max_new_tokens") api.param = std::string(names.max_new_tokens);
   if (api.param) api.message = *api.param + ": " + api.message;
   return api;
 }
@@ -58,4 +56,4 @@ ApiError run_error(const Error& error) {
   return api;
 }
 
-}  // namespace kvern::server::openai
+}  // namespace kvern::server
