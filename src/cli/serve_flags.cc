@@ -110,6 +110,10 @@ void add_limits(CLI::App& command, ServeFlags& flags) {
   add_count(command, "--max-tokens", flags.limits.max_new_tokens,
             "Most new tokens that a request may ask for; 0 = what the context takes", 0);
   add_count(command, "--max-choices", flags.limits.max_choices, "Most choices of a request (n, best_of)");
+  add_count(command, "--store-responses", flags.limits.max_stored_responses,
+            "Most answers of /v1/responses that are kept; 0 keeps none", 0);
+  add_bytes(command, "--store-bytes", flags.limits.max_stored_bytes, "Memory for them");
+  add_time(command, "--store-time", flags.limits.stored_for, "For which they are kept");
   add_time(command, "--timeout", flags.limits.request_timeout,
            "For a whole generation, waiting included; 0 = none");
   add_bytes(command, "--max-body", http.body_bytes, "Longest body of a request");

@@ -143,12 +143,14 @@ void ServerProcess::load() {
   engine::LoopOptions loop = flags_.loop;
   const size_t budget = loaded_.engine->options().kv_budget_bytes.value_or(0);
   loop.prefix.max_bytes = flags_.prefix_bytes.value_or(budget / 2);
+  server::ProtocolLimits limits = flags_.limits;
+  limits.max_rows = loop.max_rows;
   loaded_.loop = std::make_unique<engine::EngineLoop>(*loaded_.engine, environment_.clock, loop);
   loaded_.serving = std::make_unique<server::Serving>(
       server::ServingOptions{.model_name = names_.front(),
                              .aliases = {names_.begin() + 1, names_.end()},
                              .system_fingerprint = system_fingerprint(*loaded_.engine),
-                             .limits = flags_.limits,
+                             .limits = limits,
                              .log_prompts = flags_.log_prompts,
                              .id_salt = random_number()},
       server::Serving::Parts{.service = *loaded_.loop,

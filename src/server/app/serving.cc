@@ -5,6 +5,7 @@
 #include "engine/chat/chat_format.h"
 #include "server/protocol/compiled_grammars.h"
 #include "server/protocol/id_source.h"
+#include "server/protocol/llama/routes.h"
 #include "server/protocol/openai/routes.h"
 #include "server/protocol/thread_executor.h"
 
@@ -33,6 +34,7 @@ struct Serving::Impl {
                 .limits = options.limits,
                 .log_prompts = options.log_prompts},
         executor(options.answer_threads, parts.log) {
+    llama::add_routes(router, context);
     openai::add_routes(router, context);
   }
 

@@ -3,6 +3,7 @@ add_library(kvern_protocol_test_support STATIC
 target_link_libraries(kvern_protocol_test_support PUBLIC kvern::server kvern_test_support)
 foreach(name compiled_grammars context fields generation_run id_source local_exchange request_errors thread_executor
              openai/chat_answer openai/chat_request openai/completion_answer openai/completion_request
-             openai/logprobs_json openai/malformed openai/routes reply_handler)
+             openai/logprobs_json openai/malformed openai/routes
+             llama/routes reply_handler)
   kvern_add_test(server/protocol/${name}_test.cc LINK kvern::server kvern_protocol_test_support)
 endforeach()
