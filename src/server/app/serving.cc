@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/chat/chat_format.h"
+#include "server/protocol/anthropic/routes.h"
 #include "server/protocol/compiled_grammars.h"
 #include "server/protocol/id_source.h"
 #include "server/protocol/llama/routes.h"
@@ -34,6 +35,7 @@ struct Serving::Impl {
                 .limits = options.limits,
                 .log_prompts = options.log_prompts},
         executor(options.answer_threads, parts.log) {
+    anthropic::add_routes(router, context);
     llama::add_routes(router, context);
     openai::add_routes(router, context);
   }

@@ -4,6 +4,7 @@ target_link_libraries(kvern_protocol_test_support PUBLIC kvern::server kvern_tes
 foreach(name compiled_grammars context fields generation_run id_source local_exchange request_errors thread_executor
              openai/chat_answer openai/chat_request openai/completion_answer openai/completion_request
              openai/logprobs_json openai/malformed openai/routes
+             anthropic/errors anthropic/malformed anthropic/message_answer anthropic/message_request
              llama/routes reply_handler)
   kvern_add_test(server/protocol/${name}_test.cc LINK kvern::server kvern_protocol_test_support)
 endforeach()
