@@ -8,6 +8,7 @@
 #include "server/protocol/id_source.h"
 #include "server/protocol/llama/routes.h"
 #include "server/protocol/openai/routes.h"
+#include "server/protocol/responses/routes.h"
 #include "server/protocol/thread_executor.h"
 
 namespace kvern::server {
@@ -38,6 +39,7 @@ struct Serving::Impl {
     anthropic::add_routes(router, context);
     llama::add_routes(router, context);
     openai::add_routes(router, context);
+    responses::add_routes(router, context);
   }
 
   ServiceMetrics service_metrics;
