@@ -13,7 +13,8 @@ if [[ "${1:-}" == --since ]]; then
 elif [[ $# -gt 0 ]]; then
   files=("$@")
 else
-  mapfile -t files < <(find src -name '*.cc' | sort)
+  # tools/tidy_debt.txt: sources with findings that are known and not yet repaired. The list may only shrink.
+  mapfile -t files < <(find src -name '*.cc' | sort | grep -vxFf tools/tidy_debt.txt)
 fi
 if [[ ${#files[@]} -eq 0 ]]; then
   echo "tidy: no file to check"

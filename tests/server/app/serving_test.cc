@@ -137,6 +137,8 @@ TEST_F(ServingTest, AClientThatGoesEndsItsGeneration) {
   client.close();
   log_.record(0);
   while (serving_->service().open() > 0) std::this_thread::yield();
+  loop_->stop(engine::StopMode::kDrain);
+  loop_->wait_stopped();
   EXPECT_EQ(loop_->rows().size(), 0U);
 }
 

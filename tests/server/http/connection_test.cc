@@ -45,8 +45,9 @@ TEST_F(ConnectionTest, PipelinedRequestsAreAnsweredInOrder) {
   std::atomic<int> most_at_once{0};
   route("POST", "/n/{number}", [&](ExchangePtr exchange) {
     most_at_once = std::max<int>(most_at_once, ++at_once);
-    exchange->respond({.body = exchange->request().path_values[0] + exchange->request().body});
-    --at_once;
+    std::string body = exchange->request().path_values[0] + exchange->request().body;
+    --at_once;  // before the answer: the next request may begin with it
+    exchange->respond({.body = std::move(body)});
   });
   start();
   std::string all;
