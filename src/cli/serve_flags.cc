@@ -187,8 +187,8 @@ void add_serve_flags(CLI::App& command, ServeFlags& flags) {
 }
 
 const std::vector<std::string>& secret_serve_options() {
-  static const std::vector<std::string> kNames = {"api-key"};
-  return kNames;
+  static const std::vector<std::string> names = {"api-key"};
+  return names;
 }
 
 Status check_serve_flags(const ServeFlags& flags) {

@@ -177,9 +177,10 @@ kvern_code kvern_reply_next(kvern_reply* reply, kvern_event* out, kvern_error* e
     KVERN_TRY_STATUS(check_pointer(reply, "reply"));
     KVERN_TRY_STATUS(check_pointer(out, "out"));
     KVERN_TRY(std::optional<kvern::Event> event, reply->reply.next());
-    reply->last = event ? *std::move(event) : kvern::Event{};
+    const bool ended = !event;
+    reply->last = std::move(event).value_or(kvern::Event{});
     *out = event_of(*reply);
-    if (!event) out->kind = KVERN_EVENT_NONE;
+    if (ended) out->kind = KVERN_EVENT_NONE;
     return Ok{};
   });
 }

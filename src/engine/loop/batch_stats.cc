@@ -38,6 +38,7 @@ ServiceStats Batch::stats() const {
 
 std::vector<RowInfo> Batch::rows() const {
   std::vector<RowInfo> rows;
+  rows.reserve(running_.size() + outside_.size() + static_cast<size_t>(waiting()));
   for (const Row* row : running_) rows.push_back(info_of(*row, in_prefill(*row) ? "prefill" : "decode"));
   for (const Row* row : outside_) rows.push_back(info_of(*row, "outside"));
   const auto add_waiting = [&](const Request& request) {

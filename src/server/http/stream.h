@@ -12,7 +12,7 @@
 #include "server/http/http_options.h"
 
 namespace boost::asio::ssl {
-class context;
+class context;  // NOLINT(readability-identifier-naming): the name of the library
 }
 
 namespace kvern::server {

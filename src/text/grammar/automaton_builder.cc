@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -38,7 +39,8 @@ void fill_byte_sets(Automaton& automaton, const std::vector<uint32_t>& order) {
       if (automaton.states[call.target].accepts) last_calls[automaton.states[id].rule].push_back(call.rule);
     }
   }
-  for (uint32_t rule = 0; rule < automaton.rules.size(); ++rule) work.push_back(rule);
+  work.resize(automaton.rules.size());
+  std::iota(work.begin(), work.end(), 0U);
   while (!work.empty()) {
     const uint32_t rule = work.back();
     work.pop_back();

@@ -106,6 +106,7 @@ class Builder {
 
   ExprId part() {
     std::vector<ExprId> choices;
+    choices.reserve(structure_.parts.size());
     for (size_t i = 0; i < structure_.parts.size(); ++i)
       choices.push_back(rules_.sequence({literal(structure_.parts[i].begin), tails_[i]}));
     return rules_.choice(std::move(choices));
