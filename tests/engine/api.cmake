@@ -1,5 +1,5 @@
 # The public interface. Programs in C are tests, too: they show that the header is C.
-foreach(test engine event_queue grammar_cache language_model options)
+foreach(test engine event_queue language_model options request_grammars)
   kvern_add_test(api/${test}_test.cc LINK kvern::engine)
 endforeach()
 foreach(program c_engine c_language_model)

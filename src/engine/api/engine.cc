@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "engine/api/event_queue.h"
-#include "engine/api/grammar_cache.h"
+#include "engine/api/request_grammars.h"
 #include "engine/api/options.h"
 #include "engine/chat/chat_format.h"
 #include "engine/chat/chat_prompt.h"
@@ -39,7 +39,7 @@ struct Engine::Core {
   std::unique_ptr<Clock> clock = make_system_clock();
   std::unique_ptr<engine::Engine> engine;
   Result<std::shared_ptr<const engine::ChatFormat>> chat;  // or why the model cannot chat
-  std::unique_ptr<engine::GrammarCache> grammars;
+  std::unique_ptr<engine::RequestGrammars> grammars;
   std::unique_ptr<engine::EngineLoop> loop;
 
   Result<const text::Tokenizer*> tokenizer() const {
@@ -160,7 +160,7 @@ Result<Engine> Engine::load(const EngineOptions& options) {
   wanted.kv_budget_bytes = options.kv_bytes;
   KVERN_TRY(core->engine, engine::Engine::open(*core->files, wanted));
   core->chat = engine::ChatFormat::create(*core->engine);
-  core->grammars = std::make_unique<engine::GrammarCache>(*core->engine);
+  core->grammars = std::make_unique<engine::RequestGrammars>(*core->engine);
   const size_t budget = core->engine->kv().options().budget_bytes;
   try {
     core->loop =

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "engine/chat/chat_format.h"
+#include "engine/load/grammars.h"
 #include "server/protocol/anthropic/routes.h"
-#include "server/protocol/compiled_grammars.h"
 #include "server/protocol/id_source.h"
 #include "server/protocol/llama/routes.h"
 #include "server/protocol/openai/routes.h"
@@ -18,7 +18,7 @@ struct Serving::Impl {
       : service_metrics(parts.metrics),
         observed(parts.service, parts.clock, service_metrics),
         ids(options.id_salt),
-        grammars(CompiledGrammars::create(parts.engine)),
+        grammars(engine::make_grammar_cache(parts.engine)),
         context{.service = observed,
                 .engine = parts.engine,
                 .clock = parts.clock,
@@ -45,7 +45,7 @@ struct Serving::Impl {
   ServiceMetrics service_metrics;
   ObservedService observed;
   IdSource ids;
-  std::unique_ptr<CompiledGrammars> grammars;  // null without a tokenizer
+  std::unique_ptr<text::GrammarCache> grammars;  // null without a tokenizer
   ProtocolContext context;
   Router router;
   ThreadExecutor executor;  // Last: what its threads still have to do uses all of the above.

@@ -16,8 +16,8 @@
 #include "engine/request/generation_service.h"
 #include "server/http/exchange.h"
 #include "server/protocol/executor.h"
-#include "server/protocol/grammar_source.h"
 #include "server/protocol/id_source.h"
+#include "text/grammar/grammar_source.h"
 
 namespace kvern::server {
 
@@ -56,7 +56,7 @@ struct ProtocolContext {
   /// How this model is talked to (engine::ChatFormat::create), or why it cannot chat.
   Result<std::shared_ptr<const engine::ChatFormat>> chat;
   /// For structured output; null when there is none (the model has no tokenizer).
-  GrammarSource* grammars = nullptr;
+  text::GrammarSource* grammars = nullptr;
   std::string model_name;            ///< as clients say it, and as answers do
   std::vector<std::string> aliases;  ///< further names that clients may say
   /// Another one whenever the same request might get another answer: of build and model.

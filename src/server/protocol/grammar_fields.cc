@@ -7,16 +7,16 @@
 namespace kvern::server {
 namespace {
 
-using Grammar = GrammarSource::Grammar;
+using Made = text::GrammarSource::Made;
 
-Result<GrammarSource*> source(const ProtocolContext& context, const std::string& path) {
+Result<text::GrammarSource*> source(const ProtocolContext& context, const std::string& path) {
   if (context.grammars != nullptr) return context.grammars;
   return fail(ErrorCode::kUnsupported,
               fmt::format("{}: this model has no tokenizer to make grammars for", path), path);
 }
 
 /// A grammar's own error says where in it; the client is told in which field it stands.
-Result<Grammar> named(Result<Grammar> grammar, const std::string& path) {
+Made named(Made grammar, const std::string& path) {
   if (grammar) return grammar;
   Error error = std::move(grammar).error();
   error.message = fmt::format("{}: {}", path, error.to_string());
@@ -28,19 +28,18 @@ Result<Grammar> named(Result<Grammar> grammar, const std::string& path) {
 
 }  // namespace
 
-Result<Grammar> read_gbnf(std::string_view text, const std::string& path, const ProtocolContext& context) {
-  KVERN_TRY(GrammarSource * grammars, source(context, path));
+Made read_gbnf(std::string_view text, const std::string& path, const ProtocolContext& context) {
+  KVERN_TRY(text::GrammarSource * grammars, source(context, path));
   return named(grammars->gbnf(text), path);
 }
 
-Result<Grammar> read_json_schema(const json::value& schema, const std::string& path,
-                                 const ProtocolContext& context) {
-  KVERN_TRY(GrammarSource * grammars, source(context, path));
+Made read_json_schema(const json::value& schema, const std::string& path, const ProtocolContext& context) {
+  KVERN_TRY(text::GrammarSource * grammars, source(context, path));
   return named(grammars->json_schema(schema), path);
 }
 
-Result<Grammar> read_json_object(const std::string& path, const ProtocolContext& context) {
-  KVERN_TRY(GrammarSource * grammars, source(context, path));
+Made read_json_object(const std::string& path, const ProtocolContext& context) {
+  KVERN_TRY(text::GrammarSource * grammars, source(context, path));
   return named(grammars->json_object(), path);
 }
 

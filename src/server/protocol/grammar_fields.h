@@ -12,10 +12,10 @@
 namespace kvern::server {
 
 /// kInvalidArgument at `path` for what is no grammar or schema, kUnsupported where the model has none.
-Result<GrammarSource::Grammar> read_gbnf(std::string_view text, const std::string& path,
-                                         const ProtocolContext& context);
-Result<GrammarSource::Grammar> read_json_schema(const json::value& schema, const std::string& path,
-                                                const ProtocolContext& context);
-Result<GrammarSource::Grammar> read_json_object(const std::string& path, const ProtocolContext& context);
+text::GrammarSource::Made read_gbnf(std::string_view text, const std::string& path,
+                                    const ProtocolContext& context);
+text::GrammarSource::Made read_json_schema(const json::value& schema, const std::string& path,
+                                           const ProtocolContext& context);
+text::GrammarSource::Made read_json_object(const std::string& path, const ProtocolContext& context);
 
 }  // namespace kvern::server

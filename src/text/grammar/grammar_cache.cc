@@ -8,16 +8,6 @@ namespace {
 /// Lengths first, so that no two lists of texts have one key.
 void append_part(std::string& key, std::string_view part) { key += fmt::format("{}:{}", part.size(), part); }
 
-std::string key_of(std::string_view text, std::span<const NamedSchema> schemas) {
-  std::string key = "gbnf ";
-  append_part(key, text);
-  for (const NamedSchema& named : schemas) {
-    append_part(key, named.name);
-    append_part(key, json::serialize(named.schema));
-  }
-  return key;
-}
-
 std::string key_of(const Structure& structure) {
   std::string key = fmt::format("structure {} {} {}{}{} ", structure.min_parts, structure.max_parts,
                                 structure.free_before ? 1 : 0, structure.free_between ? 1 : 0,
@@ -38,8 +28,8 @@ std::string key_of(const Structure& structure) {
 GrammarCache::GrammarCache(std::shared_ptr<const GrammarVocabulary> vocabulary, size_t max_bytes)
     : vocabulary_(std::move(vocabulary)), max_bytes_(max_bytes) {}
 
-GrammarCache::Made GrammarCache::gbnf(std::string_view text, std::span<const NamedSchema> schemas) {
-  return get(key_of(text, schemas), [&] { return Grammar::from_gbnf(text, vocabulary_, schemas); });
+GrammarCache::Made GrammarCache::gbnf(std::string_view text) {
+  return get("gbnf " + std::string(text), [&] { return Grammar::from_gbnf(text, vocabulary_); });
 }
 
 GrammarCache::Made GrammarCache::json_schema(const json::value& schema) {
@@ -68,9 +58,14 @@ GrammarCache::Made GrammarCache::get(const std::string& key, const std::function
       made_.wait(mutex_);
     }
   }
-  const Made made = make();
+  Made made;
+  try {
+    made = make();
+  } catch (...) {  // Whoever waits must not wait for ever.
+    keep(key, fail(ErrorCode::kInternal, "was not made"));
+    throw;
+  }
   keep(key, made);
-  made_.notify_all();
   return made;
 }
 
@@ -80,11 +75,13 @@ void GrammarCache::keep(const std::string& key, const Made& made) {
   if (!made) {
     // Whoever waits for it tries for itself, and gets the error too.
     entries_.erase(entry);
+    made_.notify_all();
     return;
   }
   order_.push_front(key);
   entry->second = {.grammar = *made, .place = order_.begin()};
   while (order_.size() > 1 && bytes() > max_bytes_) drop_oldest();
+  made_.notify_all();
 }
 
 void GrammarCache::drop_oldest() {

@@ -7,30 +7,27 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/mutex.h"
 #include "base/result.h"
-#include "text/grammar/grammar.h"
+#include "text/grammar/grammar_source.h"
 
 namespace kvern::text {
 
 /// Keeps the grammars that were used last. Thread-safe: of several threads that ask for the same one, one
 /// makes it and the others wait. Errors are not kept.
-class GrammarCache {
+class GrammarCache final : public GrammarSource {
  public:
-  using Made = Result<std::shared_ptr<const Grammar>>;
-
   /// `max_bytes` of grammars are kept, and the one used last in any case. A grammar grows as it is used: what
   /// it takes is counted again at each call.
   GrammarCache(std::shared_ptr<const GrammarVocabulary> vocabulary, size_t max_bytes);
 
-  Made gbnf(std::string_view text, std::span<const NamedSchema> schemas = {});
-  Made json_schema(const json::value& schema);
-  Made json_object();
-  Made structure(const Structure& structure);
+  Made gbnf(std::string_view text) override;
+  Made json_schema(const json::value& schema) override;
+  Made json_object() override;
+  Made structure(const Structure& structure) override;
 
   const std::shared_ptr<const GrammarVocabulary>& vocabulary() const { return vocabulary_; }
   size_t size() const;

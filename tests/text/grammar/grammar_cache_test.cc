@@ -38,10 +38,8 @@ TEST(GrammarCache, TellsSchemasAndStructuresApartThatDifferInOnePart) {
   GrammarCache cache(test::byte_vocabulary(), kPlenty);
   const json::value integer = json::parse(R"({"type":"integer"})");
   const json::value string = json::parse(R"({"type":"string"})");
-  const std::vector<NamedSchema> one{{.name = "x", .schema = integer}};
-  const std::vector<NamedSchema> two{{.name = "x", .schema = string}};
-  ASSERT_OK_AND_ASSIGN(const auto a, cache.gbnf("root ::= x", one));
-  ASSERT_OK_AND_ASSIGN(const auto b, cache.gbnf("root ::= x", two));
+  ASSERT_OK_AND_ASSIGN(const auto a, cache.json_schema(integer));
+  ASSERT_OK_AND_ASSIGN(const auto b, cache.json_schema(string));
   EXPECT_NE(a, b);
   Structure structure{.parts = {{.begin = "<", .schema = integer, .end = ">"}}};
   ASSERT_OK_AND_ASSIGN(const auto c, cache.structure(structure));

@@ -21,14 +21,14 @@ class NoGrammar : public text::Grammar {
 
 }  // namespace
 
-Result<RecordingGrammars::Grammar> RecordingGrammars::take(const std::string& what) {
+text::GrammarSource::Made RecordingGrammars::take(const std::string& what) {
   if (what.find("bad") != std::string::npos)
     return fail(ErrorCode::kInvalidArgument, "there is no such thing", "line 1");
   asked.push_back(what);
   return std::make_shared<const NoGrammar>();
 }
 
-Result<RecordingGrammars::Grammar> RecordingGrammars::structure(const text::Structure& structure) {
+text::GrammarSource::Made RecordingGrammars::structure(const text::Structure& structure) {
   std::string what = "structure " + std::to_string(structure.min_parts);
   what += structure.max_parts == 1 ? "..1" : "..";
   if (structure.free_before) what += " free";

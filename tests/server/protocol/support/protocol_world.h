@@ -25,18 +25,16 @@ class InlineExecutor : public Executor {
 };
 
 /// Knows no grammars, but takes them: remembers what it was asked for, and refuses "bad".
-class RecordingGrammars : public GrammarSource {
+class RecordingGrammars : public text::GrammarSource {
  public:
-  Result<Grammar> gbnf(std::string_view text) override { return take("gbnf " + std::string(text)); }
-  Result<Grammar> json_schema(const json::value& schema) override {
-    return take("schema " + to_json(schema));
-  }
-  Result<Grammar> json_object() override { return take("object"); }
-  Result<Grammar> structure(const text::Structure& structure) override;
+  Made gbnf(std::string_view text) override { return take("gbnf " + std::string(text)); }
+  Made json_schema(const json::value& schema) override { return take("schema " + to_json(schema)); }
+  Made json_object() override { return take("object"); }
+  Made structure(const text::Structure& structure) override;
   std::vector<std::string> asked;
 
  private:
-  Result<Grammar> take(const std::string& what);
+  Made take(const std::string& what);
 };
 
 /// The engine is opened once for a process: it is immutable here.
