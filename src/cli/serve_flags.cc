@@ -95,7 +95,8 @@ void add_sharing(CLI::App& command, ServeFlags& flags) {
       ->check(CLI::Range(int64_t{1}, kMaxRows))
       ->capture_default_str()
       ->type_name("N");
-  add_count(command, "--max-queue", flags.loop.max_queue, "Most requests that wait; more get 503");
+  add_count(command, "--max-queue", flags.loop.max_queue,
+            "Most requests that wait; more are told to come back (429)");
   add_count(command, "--step-tokens", flags.loop.mixed_tokens,
             "Most prompt tokens in a step beside rows that generate: less makes their gaps shorter");
   add_optional_bytes(

@@ -40,6 +40,7 @@ Batch::~Batch() {
 }
 
 Result<Ticket> Batch::submit(ServiceRequest request, std::shared_ptr<GenerationSink> sink) {
+  checks_.lower_to_what_fits(request);
   KVERN_TRY_STATUS(checks_.check(request));
   if (waiting() >= options_.max_queue) return std::unexpected(queue_full(options_.max_queue));
   const auto ticket = static_cast<Ticket>(next_ticket_++);

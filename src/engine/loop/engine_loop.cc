@@ -41,6 +41,7 @@ EngineLoop::~EngineLoop() {
 }
 
 Result<Ticket> EngineLoop::submit(ServiceRequest request, std::shared_ptr<GenerationSink> sink) {
+  batch_->checks().lower_to_what_fits(request);
   KVERN_TRY_STATUS(batch_->checks().check(request));
   const MutexLock lock(mutex_);
   if (faulty_) return std::unexpected(faulty_error("no request can run any more"));

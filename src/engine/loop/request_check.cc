@@ -82,17 +82,32 @@ Status RequestCheck::check_choices(const ServiceRequest& request) const {
   return Ok{};
 }
 
+void RequestCheck::lower_to_what_fits(ServiceRequest& request) const {
+  const size_t budget = engine_.kv().options().budget_bytes;
+  if (!request.as_long_as_fits || budget == 0 || request.generate.max_new_tokens < 0) return;
+  // When not even the prompt fits, the refusal says so.
+  if (const auto most = most_new_tokens(projection(), demand_of(request), budget); most.value_or(0) > 0)
+    request.generate.max_new_tokens = *most;
+}
+
+Demand RequestCheck::demand_of(const ServiceRequest& request) const {
+  return {.prompt_tokens = static_cast<int64_t>(request.generate.prompt.size()),
+          .max_new_tokens = request.generate.max_new_tokens,
+          .context_tokens = engine_.context_tokens(),
+          .choices = request.choices};
+}
+
+Projection RequestCheck::projection() const {
+  return [this](int64_t tokens) { return projection_->projected_bytes(tokens); };
+}
+
 Status RequestCheck::check_memory(const ServiceRequest& request) const {
   const size_t budget = engine_.kv().options().budget_bytes;
   if (budget == 0) return Ok{};
-  const Projection projection = [this](int64_t tokens) { return projection_->projected_bytes(tokens); };
-  const Demand demand{.prompt_tokens = static_cast<int64_t>(request.generate.prompt.size()),
-                      .max_new_tokens = request.generate.max_new_tokens,
-                      .context_tokens = engine_.context_tokens(),
-                      .choices = request.choices};
-  const size_t needed = least_bytes(projection, demand);
+  const Demand demand = demand_of(request);
+  const size_t needed = least_bytes(projection(), demand);
   if (needed <= budget) return Ok{};
-  const auto most = most_new_tokens(projection, demand, budget);
+  const auto most = most_new_tokens(projection(), demand, budget);
   return fail(
       ErrorCode::kExhausted,
       fmt::format("{} prompt tokens and {} new ones in {} choices need {:.1f} MiB of keys and values, but "

@@ -23,6 +23,9 @@ namespace kvern::engine {
 /// `choices`, `grammar` and the model alone; everything else decides when.
 struct ServiceRequest {
   GenerateRequest generate;
+  /// generate.max_new_tokens is a bound that nobody asked for: it is lowered to what fits alone, where a
+  /// number that was asked for would be refused.
+  bool as_long_as_fits = false;
   /// Sequences that go on from the one prompt. Choice i samples with the seed choice_seed(sampling.seed, i);
   /// choice 0 is what the request with one choice gives.
   int32_t choices = 1;

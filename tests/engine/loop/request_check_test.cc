@@ -84,5 +84,27 @@ TEST(RequestCheck, refuses_only_what_would_not_fit_alone_and_says_what_would) {
   EXPECT_THAT(error_of(check, request_for(tokens_of(1, 120), 1)).message, HasSubstr("shorten the prompt"));
 }
 
+TEST(RequestCheck, lowers_a_bound_that_nobody_asked_for_to_what_fits) {
+  const size_t row_of_64 = open(0)->kv().projected_bytes(64);
+  const auto engine = open(row_of_64);
+  const RequestCheck check(*engine, {});
+  ServiceRequest request = request_for(tokens_of(1, 32), 96);
+  check.lower_to_what_fits(request);
+  EXPECT_EQ(request.generate.max_new_tokens, 96) << "that was asked for";
+  request.as_long_as_fits = true;
+  check.lower_to_what_fits(request);
+  // The last token is sampled and never computed: it needs no place.
+  EXPECT_GE(request.generate.max_new_tokens, 32);
+  EXPECT_LE(request.generate.max_new_tokens, 33);
+  EXPECT_OK(check.check(request));
+  ++request.generate.max_new_tokens;
+  EXPECT_FALSE(check.check(request).has_value());
+
+  ServiceRequest long_prompt = request_for(tokens_of(1, 120), 96);
+  long_prompt.as_long_as_fits = true;
+  check.lower_to_what_fits(long_prompt);
+  EXPECT_THAT(error_of(check, long_prompt).message, HasSubstr("shorten the prompt"));
+}
+
 }  // namespace
 }  // namespace kvern::engine

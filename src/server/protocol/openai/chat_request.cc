@@ -19,15 +19,15 @@ std::unexpected<Error> invalid(const std::string& path, std::string message) {
   return fail(ErrorCode::kInvalidArgument, fmt::format("{}: {}", path, message), path);
 }
 
-Status read_max_tokens(ObjectReader& body, const ProtocolContext& context,
-                       engine::GenerateRequest& generate) {
+Status read_max_tokens(ObjectReader& body, const ProtocolContext& context, engine::ServiceRequest& service) {
   const IntegerRange range{1, max_new_tokens(context)};
   KVERN_TRY(const auto old_name, body.integer("max_tokens", range));
   KVERN_TRY(const auto new_name, body.integer("max_completion_tokens", range));
   if (old_name && new_name && *old_name != *new_name)
     return invalid("max_tokens", "it and max_completion_tokens mean the same, and are not equal");
-  // Without a limit the context is one.
-  generate.max_new_tokens = new_name ? *new_name : old_name.value_or(range.max);
+  // Without a limit the context and the memory are.
+  service.as_long_as_fits = !new_name && !old_name;
+  service.generate.max_new_tokens = new_name ? *new_name : old_name.value_or(range.max);
   return Ok{};
 }
 
@@ -64,7 +64,7 @@ Result<ChatRequest> read_chat_request(const json::value& value, const ProtocolCo
   ChatRequest request;
   KVERN_TRY_STATUS(read_generation_fields(body, context, request.service, request.answer));
   if (!context.chat) return fail(ErrorCode::kUnsupported, context.chat.error().message, "messages");
-  KVERN_TRY_STATUS(read_max_tokens(body, context, request.service.generate));
+  KVERN_TRY_STATUS(read_max_tokens(body, context, request.service));
   KVERN_TRY_STATUS(read_logprobs(body, context, request));
   ChatWishes wishes;
   KVERN_TRY(std::vector<engine::ChatMessage> messages, read_messages(body));

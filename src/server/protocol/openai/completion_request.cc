@@ -128,6 +128,7 @@ Result<CompletionRequest> read_completion_request(const json::value& value, cons
   KVERN_TRY_STATUS(read_choices(body, context, request, service));
   KVERN_TRY_STATUS(read_logprobs(body, context, request, service));
   KVERN_TRY(const auto max_tokens, body.integer("max_tokens", {0, max_new_tokens(context)}));
+  service.as_long_as_fits = !max_tokens;
   service.generate.max_new_tokens =
       std::min(max_tokens.value_or(kDefaultMaxTokens), context.engine.context_tokens());
   KVERN_TRY(service.grammar, read_constraint(body, context));

@@ -227,6 +227,7 @@ Status read_conversation(ObjectReader& body, const RequestSource& source, Draft&
 Status read_limits(ObjectReader& body, const ProtocolContext& context, ResponseRequest& request) {
   KVERN_TRY(request.max_output_tokens, body.integer("max_output_tokens", {1, max_new_tokens(context)}));
   request.response["max_output_tokens"] = or_null(request.max_output_tokens);
+  request.service.as_long_as_fits = !request.max_output_tokens;
   request.service.generate.max_new_tokens = request.max_output_tokens.value_or(max_new_tokens(context));
   engine::SamplingParams& sampling = request.service.generate.sampling;
   sampling = default_sampling();
