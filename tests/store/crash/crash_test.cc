@@ -45,6 +45,7 @@ TEST(Crash, AtAnyCallLeavesTheOldOrTheNewState) {
   const std::vector<RecordedCall> record = files.record();
   const uint64_t wanted = test::cases(KVERN_CRASH_STATES);
   const uint64_t variants = std::max<uint64_t>(1, (wanted + record.size()) / (record.size() + 1));
+  const test::Shard shard = test::shard();
   // When few states are wanted, each call gets some of the ways, and neighbours get others.
   CrashDisk disk(record);
   uint64_t states = 0;
@@ -52,7 +53,7 @@ TEST(Crash, AtAnyCallLeavesTheOldOrTheNewState) {
   uint64_t remade = 0;
   while (true) {
     const size_t call = disk.done();
-    for (uint64_t i = 0; i < variants; ++i) {
+    for (uint64_t i = shard.index; i < variants; i += shard.count) {
       const uint64_t variant = variants >= 8 ? i : (i + call * variants) % 16;
       const auto left = disk.image(choice_of(variant, call));
       const auto seen =

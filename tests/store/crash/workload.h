@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "store/entries.h"
 
 namespace kvern::store::test {
@@ -17,6 +18,22 @@ namespace kvern::store::test {
 inline uint64_t cases(uint64_t otherwise) {
   const char* text = std::getenv("KVERN_CASES");
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+/// Which of the cases this process tries: number `index` and every `count`-th after it.
+/// KVERN_SHARD=index/count in the environment; all of them without.
+struct Shard {
+  uint64_t index = 0;
+  uint64_t count = 1;
+};
+inline Shard shard() {
+  const char* text = std::getenv("KVERN_SHARD");
+  if (text == nullptr) return {};
+  char* end = nullptr;
+  const uint64_t index = std::strtoull(text, &end, 10);
+  const uint64_t count = *end == '/' ? std::strtoull(end + 1, nullptr, 10) : 0;
+  KVERN_CHECK(index < count);
+  return {index, count};
 }
 
 /// A prefix that the workload saves.
