@@ -183,12 +183,14 @@ void add_bench(CLI::App& app, Command& chosen) {
       ->allow_extra_args(false)  // else the model behind it would be taken for another test
       ->capture_default_str()
       ->type_name("LIST");
+  CLI::Option* one_type = command.get_option("--kv-type");
   command
       .add_option("--kv", flags->kv_types,
                   "Compare types of keys and values instead of --tests: bytes, error beside f32 and speed at "
                   "--kv-context; a list separated by ';', the first being what speeds are compared with")
       ->delimiter(';')
       ->allow_extra_args(false)
+      ->excludes(one_type)
       ->type_name("TYPES");
   command
       .add_option(
