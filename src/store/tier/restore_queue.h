@@ -15,11 +15,11 @@
 namespace kvern::store {
 
 struct RestoreQueueOptions {
-  int threads = 2;  ///< one checks while another reads
+  int threads = 3;  ///< one checks or opens while others read
   /// Bytes of an entry that wait to be taken, at most, beside those being read.
   uint64_t ahead_bytes = uint64_t{64} << 20;
   /// What one thread reads in one go.
-  uint64_t batch_bytes = uint64_t{8} << 20;
+  uint64_t batch_bytes = uint64_t{4} << 20;
 };
 
 /// Thread-safe. Restores that are still wanted when it is destroyed end early.
