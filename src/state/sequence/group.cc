@@ -87,9 +87,11 @@ Held KvGroup::held_after(KvForm f, int64_t length) const {
   const bool is_encoded = encoded(length);
   if (length == 0 || layout(f) == nullptr || (f == KvForm::kEncoded && !is_encoded)) return {origin, 0};
   Held held{.tail_begin = origin, .length = length};
-  // What the next token and those after a cut by the slack need. Without a window nothing leaves the encoded
-  // form, and nothing the full form before the start.
-  int64_t from = needed_from(f, std::max<int64_t>(0, length - slack_ - 1), is_encoded);
+  // What the next token and those after a cut by the slack need; an encoded row is never cut to where it was
+  // not. Without a window nothing leaves the encoded form, and nothing the full form before the start.
+  int64_t shortest = std::max<int64_t>(0, length - slack_ - 1);
+  if (view.mixed && is_encoded) shortest = std::max(shortest, view.quant_start);
+  int64_t from = needed_from(f, shortest, is_encoded);
   if (planted(Fault::kDroppedEarly)) ++from;
   if (planted(Fault::kDroppedLate) && from > 0) --from;
   if (f == KvForm::kFull && is_encoded && view.keep_last == 0)
@@ -132,8 +134,19 @@ Status KvGroup::open(const GroupSlots& slots, const Growth& growth) {
   Layout& full = form(KvForm::kFull);
   const RowSlot full_slot = slot(slots, KvForm::kFull);
   auto opened = full.extend(full_slot, full_length(growth, full.held(full_slot).length));
-  if (!opened) close_encoded(slot(slots, KvForm::kEncoded), growth.first);
+  if (!opened) undo_encoded(slot(slots, KvForm::kEncoded), growth.first);
   return opened;
+}
+
+// Without dropping anything: a row that was adopted may hold more than one that grew here.
+void KvGroup::undo_encoded(RowSlot slot, int64_t length) {
+  form(KvForm::kEncoded).cut(slot, length == 0 || !encoded(length) ? 0 : length);
+}
+
+void KvGroup::undo(const GroupSlots& slots, int64_t length) {
+  undo_encoded(slot(slots, KvForm::kEncoded), length);
+  if (!config_.view.mixed) return;
+  form(KvForm::kFull).cut(slot(slots, KvForm::kFull), held_after(KvForm::kFull, length).length);
 }
 
 void KvGroup::close_encoded(RowSlot slot, int64_t length) {

@@ -40,6 +40,8 @@ class KvGroup {
   void remove_row(const GroupSlots& slots);
   /// Storage for a step that brings tokens to a row of growth.first; kExhausted changes nothing.
   Status open(const GroupSlots& slots, const Growth& growth);
+  /// Takes back the storage of open() for a row of `length` tokens, which then holds what it held.
+  void undo(const GroupSlots& slots, int64_t length);
   /// Ends a step: the row now has `length` tokens, growth.first <= length <= growth.end.
   void close(const GroupSlots& slots, const Growth& growth, int64_t length);
   /// Cuts a row of `before` tokens to `length` >= minimum_length(slots, before).
@@ -76,6 +78,7 @@ class KvGroup {
   int64_t needed_from(KvForm f, int64_t length, bool encoded) const;
   int64_t full_length(const Growth& growth, int64_t held) const;
   Status open_encoded(RowSlot slot, const Growth& growth);
+  void undo_encoded(RowSlot slot, int64_t length);
   void close_encoded(RowSlot slot, int64_t length);
 
   Config config_;

@@ -159,7 +159,7 @@ Status KvCache::open(const Row& row, const Growth& growth) {
   for (size_t g = 0; g < groups_.size(); ++g) {
     auto opened = groups_[g]->open(row.slots[g], growth);
     if (opened) continue;
-    for (size_t done = 0; done < g; ++done) groups_[done]->close(row.slots[done], growth, growth.first);
+    for (size_t done = 0; done < g; ++done) groups_[done]->undo(row.slots[done], growth.first);
     return opened;
   }
   return Ok{};
@@ -175,8 +175,7 @@ Result<Step> KvCache::begin(std::span<const RowAppend> rows) {
     if (opened) continue;
     for (size_t j = planted(Fault::kFailureKeepsStorage) ? i : 0; j < i; ++j) {
       const Row& done = rows_.at(to_int(rows[j].row));
-      const Growth growth{done.length, done.length + rows[j].tokens};
-      for (size_t g = 0; g < groups_.size(); ++g) groups_[g]->close(done.slots[g], growth, done.length);
+      for (size_t g = 0; g < groups_.size(); ++g) groups_[g]->undo(done.slots[g], done.length);
     }
     return std::unexpected(std::move(opened).error());
   }

@@ -246,7 +246,11 @@ void DiskStore::report_manifest(const ContentName& name, const Error& error) {
   const MutexLock lock(mutex_);
   if (index_ == nullptr) return;
   const auto removed = index_->remove(name);
-  if (!removed && removed.error().code != ErrorCode::kNotFound) warn(removed.error().to_string());
+  if (removed) return;
+  if (removed.error().code != ErrorCode::kNotFound) warn(removed.error().to_string());
+  // Another lookup may have been quicker, but not again and again: an index that goes on naming what it does
+  // not have contradicts itself.
+  if (!unknown_manifests_.insert(name).second) index_damaged_ = true;
 }
 
 void DiskStore::touch(const ContentName& manifest) {

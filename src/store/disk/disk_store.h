@@ -186,6 +186,8 @@ class DiskStore {
 
   Mutex mutex_;  // of the connection that writes
   std::unique_ptr<PrefixIndex> index_ KVERN_GUARDED_BY(mutex_);
+  // That lookups gave and the index did not know when they were to be removed; until it is made again.
+  std::unordered_set<ContentName, ContentNameHash> unknown_manifests_ KVERN_GUARDED_BY(mutex_);
   std::unordered_set<ContentName, ContentNameHash> touched_ KVERN_GUARDED_BY(touch_mutex_);
   Mutex touch_mutex_;
   std::atomic<uint64_t> max_bytes_;

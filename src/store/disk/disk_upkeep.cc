@@ -223,6 +223,7 @@ Status DiskStore::rebuild_index(const Error& why) {
 
 Status DiskStore::replace_index() {
   index_.reset();
+  unknown_manifests_.clear();
   {
     const MutexLock lock(reader_mutex_);
     reader_.reset();

@@ -117,7 +117,8 @@ class World {
   WorldSpec spec_;
   compute::Context& context_;
   std::array<std::unique_ptr<state::KvCache>, 2> caches_;
-  std::array<bool, 2> lacked_memory_{};  // a layout may then be larger than it must
+  std::array<bool, 2> lacked_memory_{};    // a layout may then be larger than it must
+  std::array<bool, 2> ring_has_larger_{};  // by place: than its row asks for, for want of memory
   std::vector<Row> rows_;
   uint64_t random_;
   int64_t fail_after_ = kNoFailure;
