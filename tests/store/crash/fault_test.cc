@@ -97,6 +97,8 @@ TEST(Faults, OfFilesAreFoundOrDoNoHarm) {
   const uint64_t faults = test::cases(KVERN_FAULTS);
   int64_t found = 0;
   int64_t tried = 0;
+  int64_t saved = 0;
+  int64_t found_saved = 0;
   const test::Shard shard = test::shard();
   for (uint64_t number = shard.index; number < faults; number += shard.count) {
     ++tried;
@@ -107,9 +109,13 @@ TEST(Faults, OfFilesAreFoundOrDoNoHarm) {
     const auto seen = test::inspect(*left, workload.known(), nullptr, number % 8 == 0);
     ASSERT_EQ(seen.problem, "") << "fault " << number;
     found += seen.found;
+    saved += seen.saved;
+    found_saved += seen.found_saved;
   }
   EXPECT_GT(found, 2 * tried);
-  std::cout << tried << " files damaged; " << found << " prefixes found whole\n";
+  EXPECT_GE(1000 * found_saved, 998 * saved);
+  std::cout << tried << " files damaged; " << found << " prefixes found whole, " << found_saved << " of "
+            << saved << " after they were saved again\n";
 }
 
 TEST(Faults, OfSystemCallsNeverEndTheServiceNorGiveWrongBytes) {
