@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints saved prefixes and their blocks: a second reader of docs/formats/kv-block.md and kv-manifest.md.
+"""Prints saved prefixes and their blocks: a second reader of docs/formats/kv-block.md, kv-manifest.md and kv-export.md.
 
 Needs the standard library only. The name of a file (64 hexadecimal digits, or --name) is compared with the SHA-256 of the content;
 the XXH3 checksum, which the program verifies at every read, is shown and not computed.
@@ -14,6 +14,7 @@ import sys
 
 BLOCK_MAGIC = b"KVRNBLK\n"
 MANIFEST_MAGIC = b"KVRNMAN\n"
+EXPORT_MAGIC = b"KVRNEXP\n"
 PAGE = 4096
 KINDS = {1: "positions", 2: "recurrent", 3: "latent"}
 BLOCK_CHECKSUM = 160
@@ -137,6 +138,35 @@ def read_manifest(data):
     return entry
 
 
+def read_export(data):
+    """What is in the file, and its blocks and manifests as dictionaries."""
+    check(len(data) >= 128, "cut off")
+    version, minimum, entries, blocks, file_bytes = struct.unpack_from("<4IQ", data, 8)
+    check(minimum <= 1, f"format {version} needs a later reader")
+    check(file_bytes == len(data) and not any(data[32:48]), "header")
+    heads, records, at = hashlib.sha256(data[:64]), [], 64
+    while True:
+        check(at + 64 <= len(data), "cut off")
+        head = data[at:at + 64]
+        kind, reserved, size = struct.unpack_from("<IIQ", head, 0)
+        name = head[16:48].hex()
+        check(reserved == 0 and kind in (1, 2, 3), "record")
+        if kind == 3:
+            break
+        heads.update(head)
+        content = data[at + 64:at + 64 + size]
+        check(len(content) == size, "cut off")
+        record = read_block(content) if kind == 1 else read_manifest(content)
+        check(record["name"] == name, "name of a record")
+        records.append(record)
+        at += 64 + round_up(size, 64)
+    check(size == 0 and name == heads.hexdigest() and at + 64 == len(data), "end")
+    kinds = [record["what"] for record in records]
+    check(kinds.count("manifest") == entries and kinds.count("block") == blocks, "sums")
+    return {"what": "export", "version": version, "name": hashlib.sha256(data).hexdigest(), "entries": entries, "blocks": blocks,
+            "records": records}
+
+
 def read_file(path, name=None):
     """The entry in a file; Bad when it is none, or is not the one of its name."""
     data = pathlib.Path(path).read_bytes()
@@ -144,8 +174,10 @@ def read_file(path, name=None):
         entry = read_block(data)
     elif data[:8] == MANIFEST_MAGIC:
         entry = read_manifest(data)
+    elif data[:8] == EXPORT_MAGIC:
+        entry = read_export(data)
     else:
-        raise Bad("neither a block nor a manifest")
+        raise Bad("neither a block nor a manifest nor exported prefixes")
     stem = pathlib.Path(path).name
     expected = name or (stem if len(stem) == 64 else None)
     check(expected in (None, entry["name"]), f"its name should be {entry['name']}")

@@ -1,41 +1,13 @@
 #include "base/files.h"
 
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include "base/hash.h"
+#include "base/atomic_file.h"
 
 namespace kvern {
 namespace {
-
-/// A name beside `path` that no other process or thread picks, also not one in another container.
-Result<std::string> temporary_neighbour(const std::string& path) {
-  std::array<std::byte, 8> random{};
-  if (::getentropy(random.data(), random.size()) != 0)
-    return fail(ErrorCode::kIo, "no random bytes for the name of a temporary file", path);
-  return fmt::format("{}.{}.tmp", path, to_hex(random));
-}
-
-/// Removes a temporary file unless it got its final name.
-class TemporaryFile {
- public:
-  TemporaryFile(Files& files, std::string path) : files_(files), path_(std::move(path)) {}
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    // Best effort: the error that led here is the one to report.
-    if (!kept_) static_cast<void>(files_.remove(path_));
-  }
-  void keep() { kept_ = true; }
-
- private:
-  Files& files_;
-  std::string path_;
-  bool kept_ = false;
-};
 
 Status write_and_sync(Files& files, const std::string& path, std::span<const std::byte> data) {
   KVERN_TRY(auto file, files.open(path, OpenMode::kCreate));
@@ -73,20 +45,11 @@ Result<std::string> read_file(Files& files, const std::string& path, uint64_t li
 
 Status write_file_atomically(Files& files, const std::string& path, std::span<const std::byte> data) {
   const auto present = files.kind(path);
-  if (present && *present == FileKind::kDirectory)
-    return fail(ErrorCode::kInvalidArgument, "is a directory, not a file", path);
   if (present && *present == FileKind::kSpecial) return write_and_sync(files, path, data);
 
-  KVERN_TRY(const std::string temporary_path, temporary_neighbour(path));
-  TemporaryFile temporary(files, temporary_path);
-  if (auto written = write_and_sync(files, temporary_path, data); !written) {
-    Error error = std::move(written).error();
-    error.where = path;  // The name that the caller knows.
-    return std::unexpected(std::move(error));
-  }
-  KVERN_TRY_STATUS(files.rename(temporary_path, path));
-  temporary.keep();
-  return files.sync_directory(parent_directory(path));
+  KVERN_TRY(AtomicFile file, AtomicFile::create(files, path));
+  KVERN_TRY_STATUS(file.append(data));
+  return file.commit();
 }
 
 }  // namespace kvern

@@ -17,6 +17,7 @@ void register_commands(CLI::App& app, Command& chosen) {
   add_bench(app, chosen);
   add_synth(app, chosen);
   add_fit(app, chosen);
+  add_kv(app, chosen);
 }
 
 }  // namespace kvern::cli

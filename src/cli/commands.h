@@ -29,5 +29,6 @@ void add_synth(CLI::App& app, Command& chosen);
 void add_fit(CLI::App& app, Command& chosen);
 void add_batch(CLI::App& app, Command& chosen);
 void add_serve(CLI::App& app, Command& chosen);
+void add_kv(CLI::App& app, Command& chosen);
 
 }  // namespace kvern::cli

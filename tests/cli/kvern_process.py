@@ -15,6 +15,7 @@ MODEL = str(ROOT / "models/kvern-tiny-8m-q8_0.gguf")
 FOLDER = str(ROOT / "models/kvern-tiny-8m-hf")
 BARE = str(ROOT / "tests/data/transformers/llama2-mha")  # no tokenizer, no template
 GOLDENS = ROOT / "tests/data/kvern-tiny"
+EXPORT = str(ROOT / "tests/data/formats/kv-export-1.kvx")  # three saved prefixes of a made-up model
 PROMPT = "One day, a small boy named Tom found a"
 
 binary = "kvern"  # set by the test's main

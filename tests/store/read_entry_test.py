@@ -31,6 +31,17 @@ class ReadEntry(unittest.TestCase):
         self.assertEqual([a["bytes"] for a in entry["attachments"]], [10, 0, 5000])
         self.assertEqual(entry["checkpoint"]["seed"], 42)
 
+    def test_export(self):
+        export = read_entry.read_file(FORMATS / "kv-export-1.kvx")
+        self.assertEqual((export["entries"], export["blocks"]), (3, 3))
+        known = {record["name"] for record in export["records"]}
+        for record in export["records"]:
+            for piece in record.get("pieces", []):
+                self.assertIn(piece.get("block", record["name"]), known)
+        data = (FORMATS / "kv-export-1.kvx").read_bytes()
+        with self.assertRaises(read_entry.Bad):
+            read_entry.read_export(data[:-1])
+
     def test_damage_shows(self):
         for name, right in (("kv-block-1.kvb", BLOCK), ("kv-manifest-1.kvm", MANIFEST)):
             data = bytearray((FORMATS / name).read_bytes())

@@ -59,8 +59,12 @@ Result<std::unique_ptr<DiskStore>> DiskStore::open(const DiskParts& parts, const
     return fail(ErrorCode::kInvalidArgument, "a page of saved state has 1 to 2^20 positions");
   std::unique_ptr<DiskStore> store(new DiskStore(parts, options));
   if (!parts.files.is_system()) store->vfs_ = std::make_unique<FilesVfs>(parts.files);
+  if (options.read_only || !options.create) KVERN_TRY_STATUS(store->check_is_store());
   if (options.read_only) {
-    KVERN_TRY_STATUS(store->open_reader());
+    auto opened = store->open_reader();
+    if (!opened && opened.error().code == ErrorCode::kCorrupt)
+      opened.error().message += "; whoever may write there can have it made again";
+    KVERN_TRY_STATUS(std::move(opened));
     return store;
   }
   KVERN_TRY_STATUS(store->open_folders());
@@ -68,6 +72,25 @@ Result<std::unique_ptr<DiskStore>> DiskStore::open(const DiskParts& parts, const
   if (!ready && ready.error().code == ErrorCode::kCorrupt) ready = store->rebuild_index(ready.error());
   KVERN_TRY_STATUS(std::move(ready));
   return store;
+}
+
+// Nobody else's directory becomes a store by a slip of the pen.
+Status DiskStore::check_is_store() const {
+  const std::string& path = options_.directory;
+  if (!parts_.files.exists(path)) return fail(ErrorCode::kNotFound, "there is no such directory", path);
+  KVERN_TRY(const bool is_directory, parts_.files.is_directory(path));
+  if (!is_directory)
+    return fail(ErrorCode::kInvalidArgument, "is a file, not a directory of saved state", path);
+  const bool has_index = parts_.files.exists(index_file().path);
+  if (!has_index && !parts_.files.exists(join(path, "manifests"))) {
+    return fail(ErrorCode::kInvalidArgument,
+                "is not a directory of saved state: it has neither index.db nor manifests/", path);
+  }
+  if (!has_index && options_.read_only) {
+    return fail(ErrorCode::kCorrupt,
+                "the index of saved state is missing; whoever may write there can have it made again", path);
+  }
+  return Ok{};
 }
 
 Status DiskStore::begin() {
@@ -93,7 +116,7 @@ Status DiskStore::open_database() {
     if (!saved.names.empty()) {
       warn("saved state has no index; it is made again from " + std::to_string(saved.names.size()) +
            " entries");
-      KVERN_TRY_STATUS(reindex_locked({}));
+      KVERN_TRY_STATUS(reindex_locked({}, {}));
     }
   }
   return remove_doomed();
@@ -281,12 +304,28 @@ Status DiskStore::flush_touches() {
   return Ok{};
 }
 
-Result<std::vector<ListedEntry>> DiskStore::list() {
-  KVERN_TRY_STATUS(check_writable());
+template <typename Query>
+auto DiskStore::ask(const Query& query) -> decltype(query(std::declval<SqlDatabase&>())) {
+  if (options_.read_only) {
+    const MutexLock lock(reader_mutex_);
+    return query(*reader_database_);
+  }
   const MutexLock lock(mutex_);
   KVERN_TRY_STATUS(check_index());
   KVERN_TRY_STATUS(flush_touches());
-  return index_->list();
+  return query(index_->database());
+}
+
+Result<std::vector<ListedEntry>> DiskStore::list() {
+  return ask([](SqlDatabase& database) { return list_entries(database); });
+}
+
+Result<EntryDetails> DiskStore::details(const ContentName& manifest) {
+  KVERN_TRY(const auto entries, list());
+  const auto found = std::ranges::find(entries, manifest, &ListedEntry::manifest);
+  if (found == entries.end()) return fail(ErrorCode::kNotFound, "no such saved prefix", manifest.to_string());
+  KVERN_TRY(const BlockUse use, ask([&](SqlDatabase& database) { return block_use(database, manifest); }));
+  return EntryDetails{.entry = *found, .blocks = use};
 }
 
 Status DiskStore::set_pinned(const ContentName& manifest, bool pinned) {
@@ -313,10 +352,7 @@ Result<DiskStats> DiskStore::stats() {
                   .bytes_read = counters_.bytes_read,
                   .evicted = counters_.evicted,
                   .damaged = counters_.damaged};
-  if (options_.read_only) return stats;
-  const MutexLock lock(mutex_);
-  KVERN_TRY_STATUS(check_index());
-  KVERN_TRY(stats.totals, index_->totals());
+  KVERN_TRY(stats.totals, ask([](SqlDatabase& database) { return index_totals(database); }));
   return stats;
 }
 

@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -38,7 +39,8 @@ namespace kvern::store {
 struct DiskOptions {
   std::string directory;   ///< its parent exists
   uint64_t max_bytes = 0;  ///< 0 = no limit
-  bool read_only = false;  ///< nothing is written, locked or moved
+  bool read_only = false;  ///< nothing is written or moved
+  bool create = true;      ///< else a directory that is no store is an error
   ChainOptions chain;      ///< a directory keeps the page that it was made with
 };
 
@@ -70,8 +72,9 @@ enum class PutOutcome : uint8_t {
 };
 
 struct CollectReport {
-  int64_t files_removed = 0;
-  int64_t strangers = 0;  ///< files that are not ours; left alone
+  int64_t evicted = 0;        ///< entries that had expired, or were too many
+  int64_t files_removed = 0;  ///< that nobody names
+  int64_t strangers = 0;      ///< files that are not ours; left alone
 };
 
 struct VerifyReport {
@@ -79,6 +82,12 @@ struct VerifyReport {
   int64_t blocks = 0;
   uint64_t bytes = 0;
   std::vector<std::string> problems;
+};
+
+/// All that is known of an entry without its manifest.
+struct EntryDetails {
+  ListedEntry entry;
+  BlockUse blocks;
 };
 
 /// `done` of `all` steps; false stops.
@@ -94,7 +103,9 @@ struct LoadedPiece {
 class DiskStore {
  public:
   /// Makes the directory or takes over what is there: of any model, by any number of processes. An index that
-  /// is missing or damaged is made again. Removes what exceeds max_bytes.
+  /// is missing or damaged is made again. Removes what exceeds max_bytes. kNotFound, kInvalidArgument where
+  /// no store is and none may be made; kUnsupported for one of a later format; read-only: kCorrupt where the
+  /// index must be made again.
   static Result<std::unique_ptr<DiskStore>> open(const DiskParts& parts, const DiskOptions& options);
   ~DiskStore();
   DiskStore(const DiskStore&) = delete;
@@ -128,21 +139,34 @@ class DiskStore {
   Status set_seconds_to_live(const ContentName& manifest, int64_t seconds);
   /// Takes effect at once.
   Status set_max_bytes(uint64_t max_bytes);
+  /// Most recently used first.
   Result<std::vector<ListedEntry>> list();
+  /// kNotFound when there is no such entry.
+  Result<EntryDetails> details(const ContentName& manifest);
   Result<Manifest> manifest(const ContentName& name);
+
+  /// The files of entries as they are, checked by checksum; as manifest() and read() say. While `hold` lives
+  /// nobody removes any; null where nothing can be locked.
+  std::unique_ptr<FileLock> hold() const;
+  Result<AlignedBuffer> manifest_file(const ContentName& name);
+  Result<AlignedBuffer> block_file(const ContentName& name);
 
   /// Removes expired entries and the files that no entry names. Blocks of entries that this program cannot
   /// read stay.
   Result<CollectReport> collect();
-  /// Reads everything, names included; what is damaged goes into quarantine.
+  /// Reads everything, names included, and looks for the blocks that entries name; what is damaged goes into
+  /// quarantine (not when read-only).
   Result<VerifyReport> verify(const Progress& progress = {});
-  /// Makes the index again from manifests and blocks. How many entries it has.
+  /// Makes the index again from manifests and blocks; pins, times of use and of expiry stay where they are
+  /// known. How many entries it has.
   Result<int64_t> reindex(const Progress& progress = {});
   Result<DiskStats> stats();
 
  private:
+  friend class IncomingEntries;
   DiskStore(const DiskParts& parts, const DiskOptions& options);
   Status begin();
+  Status check_is_store() const;
   Status open_folders();
   Status open_database();
   Status open_reader();
@@ -163,8 +187,15 @@ class DiskStore {
   Status replace_index() KVERN_REQUIRES(mutex_);
   Status rebuild_index(const Error& why);
   Result<PutOutcome> try_put(const NewEntry& entry, const std::vector<Sha256Digest>& links);
-  Result<int64_t> reindex_locked(const Progress& progress) KVERN_REQUIRES(mutex_);
-  Status index_manifest(const ContentName& name) KVERN_REQUIRES(mutex_);
+  Result<int64_t> reindex_locked(std::span<const ListedEntry> before, const Progress& progress)
+      KVERN_REQUIRES(mutex_);
+  Status index_manifest(const ContentName& name, const ListedEntry* before) KVERN_REQUIRES(mutex_);
+  Result<IndexedEntry> indexed_entry(const ContentName& name, const Manifest& manifest, uint64_t bytes) const;
+  void verify_manifest(const ContentName& name, VerifyReport& report);
+  void verify_block(const ContentName& name, VerifyReport& report);
+  /// Of the connection that writes, or read-only of the other.
+  template <typename Query>
+  auto ask(const Query& query) -> decltype(query(std::declval<SqlDatabase&>()));
   Result<LoadedPiece> check_piece(const Manifest& manifest, size_t piece, BlockRead& read);
   void report_block(const ContentName& name, const Error& error);
   void report_manifest(const ContentName& name, const Error& error);

@@ -1,6 +1,6 @@
 // Removing, collecting, verifying, making the index again.
 #include <algorithm>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
 #include "store/block/manifest_format.h"
@@ -65,11 +65,12 @@ Status DiskStore::erase(const ContentName& manifest) {
 Result<CollectReport> DiskStore::collect() {
   KVERN_TRY_STATUS(check_writable());
   const uint64_t most = max_bytes_;
+  const uint64_t evicted_before = counters_.evicted;
   KVERN_TRY_STATUS(evict_to(most > 0 ? most : kNoLimit));
   KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kExclusive));
   const MutexLock lock(mutex_);
   KVERN_TRY_STATUS(check_index());
-  CollectReport report;
+  CollectReport report{.evicted = static_cast<int64_t>(counters_.evicted - evicted_before)};
   bool foreign = false;  // there are entries that only a later program can read
   KVERN_TRY(const FolderContents entries, manifests_.list());
   for (const ContentName& name : entries.names) {
@@ -105,39 +106,76 @@ Result<VerifyReport> DiskStore::verify(const Progress& progress) {
   const int64_t all = std::ssize(entries.names) + std::ssize(blocks.names);
   const auto go_on = [&] { return !progress || progress(report.entries + report.blocks, all); };
   for (const ContentName& name : entries.names) {
-    auto bytes = manifests_.read(name, kMostManifestBytes);
-    Status good = Ok{};
-    if (!bytes) {
-      good = std::unexpected(bytes.error());
-    } else if (auto decoded = decode_manifest(name, bytes->bytes(), BlockCheck::kName); !decoded) {
-      good = std::unexpected(std::move(decoded).error());
-    }
-    ++report.entries;
-    if (bytes) report.bytes += bytes->size();
-    if (!good && good.error().code != ErrorCode::kNotFound) {
-      report.problems.push_back(good.error().to_string());
-      report_manifest(name, good.error());
-    }
+    verify_manifest(name, report);
     if (!go_on()) return report;
   }
   for (const ContentName& name : blocks.names) {
-    auto bytes = blocks_.read(name, kMostBlockBytes);
-    Status good = Ok{};
-    if (!bytes) {
-      good = std::unexpected(bytes.error());
-    } else if (auto decoded = decode_block(name, bytes->bytes(), BlockCheck::kName); !decoded) {
-      good = std::unexpected(std::move(decoded).error());
-    }
-    ++report.blocks;
-    if (bytes) report.bytes += bytes->size();
-    // It may have been removed meanwhile.
-    if (!good && good.error().code != ErrorCode::kNotFound) {
-      report.problems.push_back(good.error().to_string());
-      report_block(name, good.error());
-    }
+    verify_block(name, report);
     if (!go_on()) return report;
   }
   return report;
+}
+
+void DiskStore::verify_manifest(const ContentName& name, VerifyReport& report) {
+  ++report.entries;
+  const auto bytes = manifests_.read(name, kMostManifestBytes);
+  const auto decoded = bytes ? decode_manifest(name, bytes->bytes(), BlockCheck::kName)
+                             : Result<Manifest>(std::unexpected(bytes.error()));
+  if (bytes) report.bytes += bytes->size();
+  if (!decoded) {
+    // It may have been removed meanwhile.
+    if (decoded.error().code == ErrorCode::kNotFound) return;
+    report.problems.push_back(decoded.error().to_string());
+    return report_manifest(name, decoded.error());
+  }
+  for (const ManifestPiece& piece : decoded->pieces) {
+    if (!piece.block || blocks_.exists(*piece.block) || !manifests_.exists(name)) continue;
+    const Error missing{.code = ErrorCode::kNotFound,
+                        .message = "lacks the block " + piece.block->to_string(),
+                        .where = name.to_string()};
+    report.problems.push_back(missing.to_string());
+    report_block(*piece.block, missing);
+  }
+}
+
+void DiskStore::verify_block(const ContentName& name, VerifyReport& report) {
+  ++report.blocks;
+  const auto bytes = blocks_.read(name, kMostBlockBytes);
+  const auto decoded = bytes ? decode_block(name, bytes->bytes(), BlockCheck::kName)
+                             : Result<BlockView>(std::unexpected(bytes.error()));
+  if (bytes) report.bytes += bytes->size();
+  if (decoded || decoded.error().code == ErrorCode::kNotFound) return;
+  report.problems.push_back(decoded.error().to_string());
+  report_block(name, decoded.error());
+}
+
+std::unique_ptr<FileLock> DiskStore::hold() const {
+  auto held = parts_.files.lock(options_.directory + "/lock", LockKind::kShared);
+  return held ? *std::move(held) : nullptr;
+}
+
+Result<AlignedBuffer> DiskStore::manifest_file(const ContentName& name) {
+  auto bytes = manifests_.read(name, kMostManifestBytes);
+  const auto decoded =
+      bytes ? decode_manifest(name, bytes->bytes()) : Result<Manifest>(std::unexpected(bytes.error()));
+  if (!decoded) {
+    report_manifest(name, decoded.error());
+    return std::unexpected(decoded.error());
+  }
+  counters_.bytes_read += bytes->size();
+  return bytes;
+}
+
+Result<AlignedBuffer> DiskStore::block_file(const ContentName& name) {
+  auto bytes = blocks_.read(name, kMostBlockBytes);
+  const auto decoded =
+      bytes ? decode_block(name, bytes->bytes()) : Result<BlockView>(std::unexpected(bytes.error()));
+  if (!decoded) {
+    report_block(name, decoded.error());
+    return std::unexpected(decoded.error());
+  }
+  counters_.bytes_read += bytes->size();
+  return bytes;
 }
 
 Result<int64_t> DiskStore::reindex(const Progress& progress) {
@@ -147,18 +185,24 @@ Result<int64_t> DiskStore::reindex(const Progress& progress) {
     KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kExclusive));
     const MutexLock lock(mutex_);
     KVERN_TRY_STATUS(check_index());
-    KVERN_TRY(entries, reindex_locked(progress));
+    KVERN_TRY_STATUS(flush_touches());
+    KVERN_TRY(const auto before, list_entries(index_->database()));
+    KVERN_TRY(entries, reindex_locked(before, progress));
   }
   KVERN_TRY_STATUS(open_reader());
   return entries;
 }
 
-Result<int64_t> DiskStore::reindex_locked(const Progress& progress) {
+// `before`: what only the index knows of entries, as far as it does.
+Result<int64_t> DiskStore::reindex_locked(std::span<const ListedEntry> before, const Progress& progress) {
+  std::unordered_map<ContentName, const ListedEntry*, ContentNameHash> uses;
+  for (const ListedEntry& entry : before) uses.emplace(entry.manifest, &entry);
   KVERN_TRY_STATUS(index_->clear());
   KVERN_TRY(const FolderContents saved, manifests_.list());
   int64_t done = 0;
   for (const ContentName& name : saved.names) {
-    auto added = index_manifest(name);
+    const auto use = uses.find(name);
+    auto added = index_manifest(name, use == uses.end() ? nullptr : use->second);
     // An entry that is damaged or lacks a block is garbage now; one of a later format is not ours.
     if (!added && added.error().code != ErrorCode::kCorrupt && added.error().code != ErrorCode::kNotFound &&
         added.error().code != ErrorCode::kUnsupported) {
@@ -166,11 +210,11 @@ Result<int64_t> DiskStore::reindex_locked(const Progress& progress) {
     }
     if (progress && !progress(++done, std::ssize(saved.names))) break;
   }
-  KVERN_TRY(const IndexTotals totals, index_->totals());
+  KVERN_TRY(const IndexTotals totals, index_totals(index_->database()));
   return totals.entries;
 }
 
-Status DiskStore::index_manifest(const ContentName& name) {
+Status DiskStore::index_manifest(const ContentName& name, const ListedEntry* before) {
   KVERN_TRY(const AlignedBuffer bytes, manifests_.read(name, kMostManifestBytes));
   auto decoded = decode_manifest(name, bytes.bytes(), BlockCheck::kName);
   if (!decoded) {
@@ -181,12 +225,30 @@ Status DiskStore::index_manifest(const ContentName& name) {
     }
     return std::unexpected(std::move(decoded).error());
   }
-  const Manifest& m = *decoded;
-  if (m.page != chain_.page)
-    return fail(ErrorCode::kUnsupported, "a saved prefix has other pages than its directory",
+  KVERN_TRY(IndexedEntry entry, indexed_entry(name, *decoded, bytes.size()));
+  if (before != nullptr) {
+    entry.used = before->used;
+    entry.expires = before->expires;
+    entry.pinned = before->pinned;
+  }
+  for (const IndexedBlock& block : entry.blocks) {
+    if (!blocks_.exists(block.name))
+      return fail(ErrorCode::kNotFound, "a saved prefix lacks a block", name.to_string());
+  }
+  return index_->insert(entry);
+}
+
+// What the index is to know of a manifest of so many bytes.
+Result<IndexedEntry> DiskStore::indexed_entry(const ContentName& name, const Manifest& m,
+                                              uint64_t bytes) const {
+  if (m.page != chain_.page) {
+    return fail(ErrorCode::kUnsupported,
+                "a saved prefix has pages of " + std::to_string(m.page) + " positions, its directory of " +
+                    std::to_string(chain_.page),
                 name.to_string());
+  }
   IndexedEntry entry{.manifest = name,
-                     .manifest_bytes = bytes.size(),
+                     .manifest_bytes = bytes,
                      .model = m.model,
                      .tokens = m.tokens,
                      .links = prefix_chain(m.root, m.tokens, chain_),
@@ -197,13 +259,11 @@ Status DiskStore::index_manifest(const ContentName& name) {
     if (!piece.block) continue;
     const ManifestStore& s = m.stores[piece.store];
     const auto payload = static_cast<size_t>(piece.positions.size()) * s.store.bytes_per_position;
-    if (!blocks_.exists(*piece.block))
-      return fail(ErrorCode::kNotFound, "a saved prefix lacks a block", name.to_string());
     entry.blocks.push_back({.name = *piece.block,
                             .bytes = block_file_bytes({.geometry = s.store.text}, payload),
                             .first = piece.positions.begin});
   }
-  return index_->insert(entry);
+  return entry;
 }
 
 // Another index in place of a damaged one. Other processes that have that one open go on with it until they
@@ -237,7 +297,7 @@ Status DiskStore::replace_index() {
   KVERN_TRY_STATUS(parts_.files.sync_directory(options_.directory));
   KVERN_TRY(index_, PrefixIndex::open(index_file(), options_.chain));
   chain_.page = index_->page();
-  KVERN_TRY_STATUS(reindex_locked({}));
+  KVERN_TRY_STATUS(reindex_locked({}, {}));
   return Ok{};
 }
 

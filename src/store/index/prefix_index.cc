@@ -17,7 +17,7 @@ struct PrefixIndex::Statements {
   SqlStatement add_entry, add_content, add_step, add_link, fewer_links, delete_link, add_block, find_block,
       more_refs, add_use, id_of, at_link, entry, delete_entry, delete_content, delete_step, uses, fewer_refs,
       free_blocks, delete_free, delete_use, doom, undoom, doomed, block_bytes, lose_block, refresh, touch,
-      pin, expire, oldest, expired, add_bytes, bytes, list, counts;
+      pin, expire, oldest, expired, add_bytes, bytes;
 };
 
 namespace {
@@ -105,11 +105,6 @@ Status PrefixIndex::prepare() {
       {&S::expired, "SELECT id FROM entry WHERE expires > 0 AND expires <= ?1 AND pinned = 0 LIMIT 1"},
       {&S::add_bytes, "UPDATE meta SET value = value + ?1 WHERE key = 'bytes'"},
       {&S::bytes, "SELECT value FROM meta WHERE key = 'bytes'"},
-      {&S::list,
-       "SELECT manifest, model, length, minimum, usable, "
-       "bytes + (SELECT coalesce(sum(block.bytes), 0) FROM use JOIN block ON block.id = use.block "
-       "WHERE use.entry = entry.id), used, expires, pinned FROM entry ORDER BY used DESC, id DESC"},
-      {&S::counts, "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM block)"},
   };
   for (const S::Text& text : texts) {
     KVERN_TRY((*sql_).*text.statement, database_->prepare(text.sql));
@@ -120,7 +115,7 @@ Status PrefixIndex::prepare() {
 Status PrefixIndex::insert(const IndexedEntry& entry) {
   KVERN_CHECK(entry.links.size() == entry.tokens.size() / static_cast<size_t>(page_) + 1);
   KVERN_TRY(SqlTransaction transaction, SqlTransaction::begin(*database_));
-  KVERN_TRY_STATUS(drop_superseded(entry));
+  KVERN_TRY(const bool was_pinned, drop_superseded(entry));
   Statements& s = *sql_;
   KVERN_TRY_STATUS(s.add_entry.bind(1, bytes_of(entry.manifest))
                        .bind(2, link_key(entry.links.back()))
@@ -129,7 +124,7 @@ Status PrefixIndex::insert(const IndexedEntry& entry) {
                        .bind(5, static_cast<int64_t>(entry.manifest_bytes))
                        .bind(6, entry.used)
                        .bind(7, entry.expires)
-                       .bind(8, entry.pinned ? 1 : 0)
+                       .bind(8, entry.pinned || was_pinned ? 1 : 0)
                        .bind(9, entry.extras ? 1 : 0)
                        .bind(10, entry.model.digest)
                        .bind(11, entry.links.front())
@@ -197,31 +192,37 @@ Status PrefixIndex::add_block(const IndexedBlock& block, int64_t entry) {
 }
 
 // Entries that end in page `link` of this one and that it makes useless.
-Result<std::vector<int64_t>> PrefixIndex::superseded(const IndexedEntry& entry, size_t link) {
-  std::vector<int64_t> ids;
+Result<PrefixIndex::Superseded> PrefixIndex::superseded(const IndexedEntry& entry, size_t link) {
+  Superseded found;
   SqlStatement& at_link = sql_->at_link;
   const SqlReset reset(at_link);
   at_link.bind(1, link_key(entry.links[link]));
   const auto own = std::as_bytes(std::span(entry.tokens));
   while (true) {
     KVERN_TRY(const bool row, at_link.step());
-    if (!row) return ids;
+    if (!row) return found;
     const auto tokens = at_link.bytes(5);
     if (tokens.size() > own.size() || !std::equal(tokens.begin(), tokens.end(), own.begin())) continue;
     const bool equal = tokens.size() == own.size();
-    const bool kept = at_link.number(3) != 0 || at_link.number(4) != 0;
-    if (equal || (!kept && at_link.number(2) >= entry.minimum)) ids.push_back(at_link.number(0));
+    const bool pinned = at_link.number(3) != 0;
+    const bool kept = pinned || at_link.number(4) != 0;
+    if (!equal && (kept || at_link.number(2) < entry.minimum)) continue;
+    found.ids.push_back(at_link.number(0));
+    found.pinned = found.pinned || pinned;
   }
 }
 
-Status PrefixIndex::drop_superseded(const IndexedEntry& entry) {
+// Whether one of them was pinned: then it had the same tokens.
+Result<bool> PrefixIndex::drop_superseded(const IndexedEntry& entry) {
+  bool pinned = false;
   // A beginning that could be cut to less than this entry's minimum is longer than that or no help at all.
   const size_t first = static_cast<size_t>(entry.minimum) / static_cast<size_t>(page_);
   for (size_t link = first; link < entry.links.size(); ++link) {
-    KVERN_TRY(const std::vector<int64_t> ids, superseded(entry, link));
-    for (const int64_t id : ids) KVERN_TRY_STATUS(drop(id));
+    KVERN_TRY(const Superseded found, superseded(entry, link));
+    for (const int64_t id : found.ids) KVERN_TRY_STATUS(drop(id));
+    pinned = pinned || found.pinned;
   }
-  return Ok{};
+  return pinned;
 }
 
 Result<int64_t> PrefixIndex::id_of(const ContentName& manifest) {
@@ -383,36 +384,6 @@ Status PrefixIndex::set_expiry(const ContentName& manifest, int64_t expires_seco
   if (database_->changes() == 0)
     return fail(ErrorCode::kNotFound, "no such saved prefix", manifest.to_string());
   return Ok{};
-}
-
-Result<std::vector<ListedEntry>> PrefixIndex::list() {
-  std::vector<ListedEntry> entries;
-  SqlStatement& row = sql_->list;
-  const SqlReset reset(row);
-  while (true) {
-    KVERN_TRY(const bool more, row.step());
-    if (!more) return entries;
-    ListedEntry entry{.manifest = name_in(row, 0),
-                      .length = row.number(2),
-                      .minimum = row.number(3),
-                      .usable = row.number(4),
-                      .bytes = static_cast<uint64_t>(row.number(5)),
-                      .used = row.number(6),
-                      .expires = row.number(7),
-                      .pinned = row.number(8) != 0};
-    entry.model.digest = name_in(row, 1).digest;
-    entries.push_back(entry);
-  }
-}
-
-Result<IndexTotals> PrefixIndex::totals() {
-  KVERN_TRY(const int64_t bytes, total_bytes());
-  const SqlReset reset(sql_->counts);
-  KVERN_TRY(const bool row, sql_->counts.step());
-  KVERN_CHECK(row);
-  return IndexTotals{.entries = sql_->counts.number(0),
-                     .blocks = sql_->counts.number(1),
-                     .bytes = static_cast<uint64_t>(std::max<int64_t>(0, bytes))};
 }
 
 }  // namespace kvern::store

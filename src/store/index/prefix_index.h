@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "store/block/name.h"
+#include "store/index/index_report.h"
 #include "store/index/prefix_lookup.h"
 #include "store/index/schema.h"
 #include "store/index/sqlite.h"
@@ -39,30 +40,11 @@ struct IndexedEntry {
   bool extras = false;  ///< it has attachments or a checkpoint, so a longer entry does not replace it
 };
 
-/// What the index says of an entry.
-struct ListedEntry {
-  ContentName manifest;
-  ModelFingerprint model;
-  int64_t length = 0;
-  int64_t minimum = 0;
-  int64_t usable = 0;
-  uint64_t bytes = 0;  ///< of manifest and blocks; blocks may be those of other entries, too
-  int64_t used = 0;
-  int64_t expires = 0;
-  bool pinned = false;
-};
-
 /// Files that no entry names any more.
 struct DoomedFiles {
   std::vector<ContentName> manifests;
   std::vector<ContentName> blocks;
   bool empty() const { return manifests.empty() && blocks.empty(); }
-};
-
-struct IndexTotals {
-  int64_t entries = 0;
-  int64_t blocks = 0;
-  uint64_t bytes = 0;  ///< manifests, and every block once
 };
 
 /// One thread at a time; other processes and connections may be at work on the same file. Errors as
@@ -75,8 +57,8 @@ class PrefixIndex {
   bool is_new() const { return is_new_; }
   PrefixLookup& lookup() { return lookup_; }
 
-  /// Adds an entry. One of equal tokens is replaced; beginnings of it are dropped which it gives as well:
-  /// those that could be cut no further back than it can.
+  /// Adds an entry. One of equal tokens is replaced, and pinned if that was; beginnings of it are dropped
+  /// which it gives as well: those that could be cut no further back than it can.
   Status insert(const IndexedEntry& entry);
   /// kNotFound when there is no such entry.
   Status remove(const ContentName& manifest);
@@ -100,9 +82,8 @@ class PrefixIndex {
   Status touch(const ContentName& manifest, int64_t used_seconds);
   Status set_pinned(const ContentName& manifest, bool pinned);
   Status set_expiry(const ContentName& manifest, int64_t expires_seconds);
-  /// Most recently used first.
-  Result<std::vector<ListedEntry>> list();
-  Result<IndexTotals> totals();
+  /// For index_report.
+  SqlDatabase& database() { return *database_; }
 
  private:
   struct Steps {
@@ -119,8 +100,12 @@ class PrefixIndex {
   Status add_links(std::span<const Sha256Digest> links);
   Status drop_links(std::span<const Sha256Digest> links);
   Status add_block(const IndexedBlock& block, int64_t entry);
-  Status drop_superseded(const IndexedEntry& entry);
-  Result<std::vector<int64_t>> superseded(const IndexedEntry& entry, size_t link);
+  struct Superseded {
+    std::vector<int64_t> ids;
+    bool pinned = false;
+  };
+  Result<bool> drop_superseded(const IndexedEntry& entry);
+  Result<Superseded> superseded(const IndexedEntry& entry, size_t link);
   Status drop(int64_t id);
   Status drop_blocks(int64_t id);
   Status refresh_usable(int64_t block);

@@ -507,6 +507,66 @@ TEST(DiskStore, KeepsAttachmentsAndCheckpoints) {
   EXPECT_FALSE(*store->covers(*space, tokens_of(81, 1)));
 }
 
+TEST(DiskStore, KeepsPinsWhenEqualTokensComeAndWhenTheIndexIsMadeAgain) {
+  Place place;
+  ASSERT_OK_AND_ASSIGN(auto store, place.open());
+  const auto space = test::space_named("model");
+  const auto tokens = tokens_of(100, 1);
+  NewEntry entry = make_entry(space, std::vector(tokens.begin(), tokens.begin() + 50));
+  entry.minimum_reusable = 40;
+  ASSERT_OK(store->put(entry));
+  const ContentName pinned = store->list()->front().manifest;
+  ASSERT_OK(store->set_pinned(pinned, true));
+  ASSERT_OK(store->put(make_entry(space, tokens)));
+  EXPECT_EQ(store->list()->size(), 2U);
+  EXPECT_EQ(*store->reindex(), 2);
+  ASSERT_OK_AND_ASSIGN(const EntryDetails details, store->details(pinned));
+  EXPECT_TRUE(details.entry.pinned);
+  // Now one of the same tokens that is of more use.
+  place.clock.advance(std::chrono::seconds(5));
+  entry.minimum_reusable = 0;
+  ASSERT_OK(store->put(entry));
+  EXPECT_ERROR(store->details(pinned), kNotFound, "no such");
+  int64_t pins = 0;
+  for (const ListedEntry& listed_entry : listed(*store)) pins += listed_entry.pinned ? 1 : 0;
+  EXPECT_EQ(pins, 1);
+}
+
+TEST(DiskStore, SaysWhatADirectoryIsThatIsNoStore) {
+  Place place;
+  place.options.create = false;
+  EXPECT_ERROR(place.open(), kNotFound, "no such directory");
+  ASSERT_OK(place.files->make_directory("kv"));
+  EXPECT_ERROR(place.open(), kInvalidArgument, "neither index.db nor manifests");
+  place.options.read_only = true;
+  EXPECT_ERROR(place.open(), kInvalidArgument, "neither index.db nor manifests");
+  EXPECT_TRUE(place.files->list("kv")->empty());
+  place.options = {.directory = "kv", .chain = {.page = 16}};
+  ASSERT_OK(place.open());
+  place.options.read_only = true;
+  ASSERT_OK_AND_ASSIGN(const auto reader, place.open());
+  EXPECT_TRUE(reader->list()->empty());
+  EXPECT_EQ(reader->stats()->totals.entries, 0);
+  ASSERT_OK(place.files->remove("kv/index.db"));
+  EXPECT_ERROR(place.open(), kCorrupt, "missing");
+  ASSERT_OK((*place.files->open("file", OpenMode::kCreate))->sync());
+  place.options.directory = "file";
+  EXPECT_ERROR(place.open(), kInvalidArgument, "is a file");
+}
+
+TEST(DiskStore, FindsTheBlocksThatAreMissing) {
+  Place place;
+  ASSERT_OK_AND_ASSIGN(auto store, place.open());
+  const auto space = test::space_named("model");
+  ASSERT_OK(store->put(make_entry(space, tokens_of(64, 1))));
+  ASSERT_OK_AND_ASSIGN(const Manifest m, store->manifest(store->list()->front().manifest));
+  ASSERT_OK(place.files->remove("kv/blocks/" + m.pieces[2].block->to_string()));
+  ASSERT_OK_AND_ASSIGN(const VerifyReport report, store->verify());
+  ASSERT_EQ(report.problems.size(), 1U);
+  EXPECT_NE(report.problems[0].find("lacks the block"), std::string::npos);
+  EXPECT_EQ(store->list()->front().usable, 32);
+}
+
 TEST(DiskStore, RefusesWhatItCannotKeep) {
   Place place;
   place.options.chain.page = 0;

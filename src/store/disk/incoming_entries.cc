@@ -1,0 +1,112 @@
+#include "store/disk/incoming_entries.h"
+
+#include <string>
+#include <utility>
+
+#include "store/block/manifest_format.h"
+
+namespace kvern::store {
+
+Result<IncomingEntries> IncomingEntries::begin(DiskStore& store) {
+  KVERN_TRY_STATUS(store.check_writable());
+  KVERN_TRY(auto held, store.parts_.files.lock(store.options_.directory + "/lock", LockKind::kShared));
+  return IncomingEntries(store, std::move(held));
+}
+
+Status IncomingEntries::add_block(const ContentName& name, std::span<const std::byte> bytes) {
+  if (!blocks_.insert(name).second) return Ok{};
+  KVERN_TRY(const bool there, store_.is_there(name, bytes));
+  if (there) {
+    ++report_.blocks_reused;
+    ++store_.counters_.blocks_reused;
+    return Ok{};
+  }
+  KVERN_TRY_STATUS(store_.blocks_.add(name, bytes));
+  ++report_.blocks_written;
+  ++store_.counters_.blocks_written;
+  store_.counters_.bytes_written += bytes.size();
+  store_.know_good(name);
+  return Ok{};
+}
+
+Status IncomingEntries::add_manifest(const ContentName& name, std::vector<std::byte> bytes) {
+  KVERN_TRY(const Manifest manifest, decode_manifest(name, bytes));
+  if (manifest.tokens.empty())
+    return fail(ErrorCode::kCorrupt, "a saved prefix has at least one token", name.to_string());
+  KVERN_TRY(IndexedEntry indexed, store_.indexed_entry(name, manifest, bytes.size()));
+  for (const IndexedBlock& block : indexed.blocks) {
+    if (blocks_.contains(block.name)) continue;
+    const MutexLock lock(store_.mutex_);
+    KVERN_TRY_STATUS(store_.check_index());
+    KVERN_TRY(const auto here, store_.index_->block_bytes(block.name));
+    if (!here) {
+      return fail(ErrorCode::kCorrupt,
+                  "a block of this prefix did not come with it: " + block.name.to_string(), name.to_string());
+    }
+  }
+  entries_.push_back({name, std::move(bytes), std::move(indexed)});
+  return Ok{};
+}
+
+Status IncomingEntries::check_size() const {
+  const uint64_t most = store_.max_bytes_;
+  uint64_t bytes = 0;
+  std::unordered_set<ContentName, ContentNameHash> counted;
+  for (const Entry& entry : entries_) {
+    bytes += entry.indexed.manifest_bytes;
+    for (const IndexedBlock& block : entry.indexed.blocks) {
+      if (counted.insert(block.name).second) bytes += block.bytes;
+    }
+  }
+  if (most == 0 || bytes <= most) return Ok{};
+  return fail(ErrorCode::kExhausted,
+              "these prefixes take " + std::to_string(bytes) + " bytes, and the directory may hold " +
+                  std::to_string(most),
+              store_.options_.directory);
+}
+
+// The entry of these tokens that makes this one unnecessary.
+Result<std::optional<ContentName>> IncomingEntries::same(const Entry& entry, bool pinned) {
+  const MutexLock lock(store_.mutex_);
+  KVERN_TRY_STATUS(store_.check_index());
+  PrefixIndex& index = *store_.index_;
+  const IndexedEntry& indexed = entry.indexed;
+  KVERN_TRY(const bool itself, index.has_manifest(entry.name));
+  KVERN_TRY(
+      const auto hit,
+      index.lookup().exact({.prompt = indexed.tokens, .links = indexed.links, .page = store_.chain_.page}));
+  const bool whole = hit && hit->tokens == hit->length;
+  const bool as_good = whole && hit->minimum <= indexed.minimum && !indexed.extras;
+  if (!as_good && !(whole && itself && hit->manifest == entry.name)) return std::optional<ContentName>();
+  if (pinned) KVERN_TRY_STATUS(index.set_pinned(hit->manifest, true));
+  KVERN_TRY_STATUS(index.touch(hit->manifest, store_.now_seconds()));
+  return std::optional(hit->manifest);
+}
+
+Result<IncomingReport> IncomingEntries::commit(bool pinned) {
+  KVERN_TRY_STATUS(check_size());
+  if (report_.blocks_written > 0) KVERN_TRY_STATUS(store_.blocks_.sync());
+  for (Entry& entry : entries_) {
+    KVERN_TRY(const auto there, same(entry, pinned));
+    report_.entries.push_back(there.value_or(entry.name));
+    if (there) {
+      ++report_.there;
+      continue;
+    }
+    KVERN_TRY_STATUS(store_.manifests_.add(entry.name, entry.bytes));
+    KVERN_TRY_STATUS(store_.manifests_.sync());
+    entry.indexed.used = store_.now_seconds();
+    entry.indexed.pinned = pinned;
+    const MutexLock lock(store_.mutex_);
+    KVERN_TRY_STATUS(store_.check_index());
+    KVERN_TRY_STATUS(store_.index_->insert(entry.indexed));
+    store_.counters_.bytes_written += entry.bytes.size();
+    ++store_.counters_.saved;
+    ++report_.saved;
+  }
+  held_.reset();
+  if (const uint64_t most = store_.max_bytes_; most > 0) KVERN_TRY_STATUS(store_.evict_to(most));
+  return std::move(report_);
+}
+
+}  // namespace kvern::store

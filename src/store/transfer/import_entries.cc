@@ -1,0 +1,51 @@
+#include "store/transfer/import_entries.h"
+
+#include <utility>
+
+#include "store/block/manifest_format.h"
+
+namespace kvern::store {
+namespace {
+
+Status check_welcome(const ContentName& name, const Manifest& manifest, const ImportOptions& options) {
+  if (options.model && manifest.model != *options.model) {
+    return fail(ErrorCode::kInvalidArgument,
+                "this prefix is of the model " + manifest.model.to_string() + ", and wanted is one of " +
+                    options.model->to_string(),
+                name.to_string());
+  }
+  if (options.root && manifest.root != *options.root) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        "this prefix is of the same model, but of another tokenizer, type of keys and values, adapter "
+        "or client: it belongs to " +
+            to_hex(manifest.root) + ", and wanted is one of " + to_hex(*options.root),
+        name.to_string());
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<IncomingReport> import_entries(DiskStore& store, const ByteSource& source,
+                                      const ImportOptions& options, const Progress& progress) {
+  KVERN_TRY(ExportReader reader, ExportReader::open(source));
+  KVERN_TRY(IncomingEntries incoming, IncomingEntries::begin(store));
+  while (true) {
+    KVERN_TRY(auto record, reader.next());
+    if (!record) break;
+    if (record->kind == RecordKind::kBlock) {
+      KVERN_TRY_STATUS(incoming.add_block(record->name, record->content));
+    } else {
+      KVERN_TRY(const Manifest manifest, decode_manifest(record->name, record->content));
+      KVERN_TRY_STATUS(check_welcome(record->name, manifest, options));
+      KVERN_TRY_STATUS(incoming.add_manifest(record->name, std::move(record->content)));
+    }
+    if (progress &&
+        !progress(static_cast<int64_t>(reader.taken()), static_cast<int64_t>(reader.header().file_bytes)))
+      return fail(ErrorCode::kCancelled, "the import was interrupted");
+  }
+  return incoming.commit(options.pinned);
+}
+
+}  // namespace kvern::store

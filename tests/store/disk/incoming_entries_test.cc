@@ -1,0 +1,64 @@
+// Entries on their way in hold off those who would remove what they rely on. What comes of them is tested in
+// tests/store/transfer/import_entries_test.cc.
+#include "store/disk/incoming_entries.h"
+
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "store/entries.h"
+#include "support/result_matchers.h"
+
+namespace kvern::store {
+namespace {
+
+using test::make_entry;
+using test::Place;
+using test::tokens_of;
+
+TEST(IncomingEntries, RelyOnBlocksThatAreHereAndKeepThem) {
+  Place from;
+  ASSERT_OK_AND_ASSIGN(const auto source, from.open());
+  const auto space = test::space_named("model");
+  ASSERT_OK(source->put(make_entry(space, tokens_of(40, 1))));
+  const ContentName name = source->list()->front().manifest;
+  const auto bytes = *source->manifest_file(name);
+  const std::vector<std::byte> manifest(bytes.bytes().begin(), bytes.bytes().end());
+
+  Place place;
+  ASSERT_OK_AND_ASSIGN(const auto store, place.open());
+  auto longer = tokens_of(40, 1);
+  for (const int32_t token : tokens_of(20, 2)) longer.push_back(token);
+  ASSERT_OK(store->put(make_entry(space, longer)));
+  const ContentName local = store->list()->front().manifest;
+  std::thread remover;
+  {
+    ASSERT_OK_AND_ASSIGN(IncomingEntries incoming, IncomingEntries::begin(*store));
+    ASSERT_OK(incoming.add_manifest(name, manifest));
+    remover = std::thread([&] { EXPECT_OK(store->erase(local)); });
+    ASSERT_OK_AND_ASSIGN(const IncomingReport report, incoming.commit(true));
+    EXPECT_EQ(report.saved, 1);
+  }
+  remover.join();
+  ASSERT_EQ(store->list()->size(), 1U);
+  EXPECT_TRUE(store->list()->front().pinned);
+  EXPECT_EQ(store->list()->front().usable, 40);
+  EXPECT_TRUE(store->verify()->problems.empty());
+}
+
+TEST(IncomingEntries, ThatAreGivenUpAreGarbage) {
+  Place place;
+  ASSERT_OK_AND_ASSIGN(const auto store, place.open());
+  BlockBuilder block = test::sample_block();
+  const ContentName name = block.finish();
+  {
+    ASSERT_OK_AND_ASSIGN(IncomingEntries incoming, IncomingEntries::begin(*store));
+    ASSERT_OK(incoming.add_block(name, block.bytes()));
+    ASSERT_OK(incoming.add_block(name, block.bytes()));
+  }
+  EXPECT_EQ(store->collect()->files_removed, 1);
+  EXPECT_TRUE(place.files->list("kv/blocks")->empty());
+}
+
+}  // namespace
+}  // namespace kvern::store
