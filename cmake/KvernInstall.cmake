@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # In the order in which a linker needs them: users before what they use.
-set(KVERN_MODEL_LAYERS engine model text)
+set(KVERN_MODEL_LAYERS engine store model text)
 set(KVERN_STATE_LAYERS state compute base)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kvern)

@@ -129,7 +129,7 @@ double restore_seconds(DiskTier& tier, const std::shared_ptr<const PrefixSpace>&
     auto hit = tier.lookup(space, prompt, 0);
     KVERN_CHECK(hit.has_value());
     RowRestore restore(cache, *std::move(hit));
-    while (restore.step(size_t{8} << 20)) restore.wait(kForEver);
+    while (*restore.step(size_t{8} << 20)) restore.wait(kForEver);
     const auto made = restore.finish();
     KVERN_CHECK(made && *made && (*made)->tokens == static_cast<int64_t>(prompt.size()) - 1);
     row = (*made)->row;

@@ -106,6 +106,24 @@ void add_sharing(CLI::App& command, ServeFlags& flags) {
                      "Of this, the most for kept prefixes; 0 keeps none [half of it]");
 }
 
+void add_saving(CLI::App& command, ServeFlags& flags) {
+  command
+      .add_option("--kv-dir", flags.kv.path,
+                  "Directory in which prefixes are saved: they survive restarts. Made if it is not there")
+      ->type_name("DIR");
+  parsed_option(command, "--kv-dir-size", server::parse_bytes,
+                [&flags](size_t value) { flags.kv.max_bytes = value; })
+      ->description("Of its files, at most; what was used least goes first; 0 = no limit")
+      ->type_name("SIZE")
+      ->default_str(server::bytes_text(flags.kv.max_bytes));
+  command.add_flag("--kv-read-only", flags.kv.read_only,
+                   "Prefixes are taken from the directory and not saved to it");
+  add_time(command, "--kv-save-after", flags.loop.tiers.settle,
+           "For which a prefix has been kept before it is saved");
+  add_time(command, "--kv-flush-timeout", flags.limits.flush_timeout,
+           "For /v1/kv/flush to save all that is kept, and for the same when the server is stopped");
+}
+
 void add_limits(CLI::App& command, ServeFlags& flags) {
   server::HttpLimits& http = flags.http.limits;
   add_count(command, "--max-tokens", flags.limits.max_new_tokens,
@@ -178,6 +196,7 @@ void add_serve_flags(CLI::App& command, ServeFlags& flags) {
   add_sharing(command, flags);
   add_listening(command, flags);
   add_access(command, flags);
+  add_saving(command, flags);
   add_limits(command, flags);
   add_log(command, flags);
   command
@@ -200,6 +219,9 @@ Status check_serve_flags(const ServeFlags& flags) {
     return fail(ErrorCode::kInvalidArgument, "certificate and key are given together",
                 flags.tls_key.empty() ? "--tls-cert" : "--tls-key");
   }
+  if (flags.kv.read_only && flags.kv.path.empty())
+    return fail(ErrorCode::kInvalidArgument, "there is no directory to read: give --kv-dir",
+                "--kv-read-only");
   if (flags.limits.ping_after.count() == 0)
     return fail(ErrorCode::kInvalidArgument, "must be longer than nothing", "--ping-interval");
   for (const auto& [name, time] : {std::pair{"--header-timeout", flags.http.limits.header_timeout},

@@ -11,6 +11,7 @@
 #include "cli/model_options.h"
 #include "cli/serve_log.h"
 #include "engine/loop/loop_options.h"
+#include "engine/tiers/kv_directory.h"
 #include "server/auth/api_keys.h"
 #include "server/http/http_options.h"
 #include "server/protocol/context.h"
@@ -37,6 +38,8 @@ struct ServeFlags {
   // How the model is shared.
   engine::LoopOptions loop;
   std::optional<size_t> prefix_bytes;  ///< none: half of the budget for keys and values
+  /// Where prefixes are saved; no path: nowhere.
+  engine::KvDirectoryOptions kv{.path = {}, .max_bytes = uint64_t{32} << 30};
   server::ProtocolLimits limits;
   std::chrono::milliseconds drain_timeout{30'000};
   // What is said.

@@ -58,6 +58,7 @@ Result<server::HttpServerOptions> http_options(Files& files, const ServeFlags& f
 /// The model and everything that runs it.
 struct LoadedModel {
   std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<engine::KvDirectory> kv;  // null: prefixes are kept in memory alone
   std::unique_ptr<engine::EngineLoop> loop;
   std::unique_ptr<server::Serving> serving;
 };
@@ -77,12 +78,16 @@ class ServerProcess {
  private:
   Status open_port();
   void load();
+  Status open_model();
+  Status open_kv_directory();
   void start_loading();
   Result<bool> wait_for_loading();
   void watch();
   void return_memory();
   void reload_keys();
   void drain();
+  void save_prefixes();
+  [[noreturn]] void stop_at_once();
   bool wait_for_end(milliseconds timeout);
   void shut();
   void say(LogLevel level, const std::string& message) { log_.log(level, message); }
@@ -130,17 +135,47 @@ Status ServerProcess::open_port() {
   return Ok{};
 }
 
+/// Null when prefixes are not saved.
+Result<std::unique_ptr<engine::KvDirectory>> open_kv(Environment& environment, const ServeFlags& flags,
+                                                     LogSink& log) {
+  if (flags.kv.path.empty()) return nullptr;
+  auto opened = engine::KvDirectory::open(
+      {.files = environment.files, .clock = environment.clock, .log = log}, flags.kv);
+  if (!opened && opened.error().code == ErrorCode::kIo && !flags.kv.read_only)
+    opened.error().message += " (--kv-read-only)";
+  return opened;
+}
+
+Status ServerProcess::open_kv_directory() {
+  KVERN_TRY(loaded_.kv, open_kv(environment_, flags_, log_));
+  if (loaded_.kv != nullptr)
+    say(LogLevel::kInfo, fmt::format("saved prefixes in {}: {}", flags_.kv.path, loaded_.kv->summary()));
+  return Ok{};
+}
+
+Status ServerProcess::open_model() {
+  KVERN_TRY_STATUS(open_kv_directory());
+  install_bus_error_message(flags_.model.engine.model_path);
+  KVERN_TRY(loaded_.engine, engine::Engine::open(environment_.files, flags_.model.engine));
+  return Ok{};
+}
+
 void ServerProcess::load() {
   const auto begin = steady_clock::now();
-  install_bus_error_message(flags_.model.engine.model_path);
-  auto engine = engine::Engine::open(environment_.files, flags_.model.engine);
-  if (!engine) {
-    load_error_ = engine.error();
-    app_->fail(engine.error().to_string());
+  engine::LoopOptions loop = flags_.loop;
+  Status opened = open_model();
+  if (opened && loaded_.kv != nullptr) {
+    const auto settle = loop.tiers.settle;
+    auto tiers = loaded_.kv->tiers_of(*loaded_.engine);
+    if (tiers) loop.tiers = *std::move(tiers);
+    if (!tiers) opened = std::unexpected(tiers.error());
+    loop.tiers.settle = settle;
+  }
+  if (!opened) {
+    load_error_ = opened.error();
+    app_->fail(opened.error().to_string());
     return;
   }
-  loaded_.engine = *std::move(engine);
-  engine::LoopOptions loop = flags_.loop;
   const size_t budget = loaded_.engine->options().kv_budget_bytes.value_or(0);
   loop.prefix.max_bytes = flags_.prefix_bytes.value_or(budget / 2);
   server::ProtocolLimits limits = flags_.limits;
@@ -233,15 +268,17 @@ void ServerProcess::watch() {
   }
 }
 
+void ServerProcess::stop_at_once() {
+  say(LogLevel::kWarning, "stopped at once, by a second signal");
+  ::_exit(0);
+}
+
 /// Whether all connections ended in time. A second signal ends the process.
 bool ServerProcess::wait_for_end(milliseconds timeout) {
   const auto end = steady_clock::now() + timeout;
   while (!http_->wait_until_idle(milliseconds(0))) {
     if (steady_clock::now() >= end) return false;
-    if (wait_for_service_signal(kShortTick) == ServiceSignal::kStop) {
-      say(LogLevel::kWarning, "stopped at once, by a second signal");
-      ::_exit(0);
-    }
+    if (wait_for_service_signal(kShortTick) == ServiceSignal::kStop) stop_at_once();
   }
   return true;
 }
@@ -259,6 +296,32 @@ void ServerProcess::drain() {
   wait_for_end(kLastWords);
 }
 
+/// What is kept in memory, for the next start.
+void ServerProcess::save_prefixes() {
+  if (loaded_.kv == nullptr || flags_.kv.read_only || !loaded_.loop) return;
+  say(LogLevel::kInfo,
+      fmt::format("saving prefixes, for {} at most", server::duration_text(flags_.limits.flush_timeout)));
+  std::atomic<bool> done{false};
+  Result<engine::FlushReport> report = engine::FlushReport();
+  std::thread saver([&] {
+    report = loaded_.loop->flush(steady_clock::now() + flags_.limits.flush_timeout);
+    done = true;
+  });
+  while (!done) {
+    if (wait_for_service_signal(kShortTick) == ServiceSignal::kStop) stop_at_once();
+  }
+  saver.join();
+  if (!report) {
+    say(LogLevel::kWarning, "prefixes are not saved: " + report.error().to_string());
+  } else if (!report->durable) {
+    say(LogLevel::kWarning,
+        fmt::format("not all prefixes are saved: {} saved, {} dropped, {} failed, {} left", report->saved,
+                    report->dropped, report->failed, report->left));
+  } else {
+    say(LogLevel::kInfo, fmt::format("{} prefixes saved", report->saved));
+  }
+}
+
 /// What others use goes last. The loop ends before the connections do, so that nothing is being made for
 /// them.
 void ServerProcess::shut() {
@@ -269,6 +332,7 @@ void ServerProcess::shut() {
   http_.reset();
   loaded_.serving.reset();
   loaded_.loop.reset();
+  loaded_.kv.reset();
 }
 
 Result<ExitCode> ServerProcess::run() {
@@ -279,6 +343,7 @@ Result<ExitCode> ServerProcess::run() {
   if (stop) {
     if (!*stop) watch();
     drain();
+    save_prefixes();
   }
   shut();
   if (!stop) return std::unexpected(stop.error());
@@ -292,7 +357,10 @@ Status check_server(Environment& environment, const ServeFlags& flags) {
   KVERN_TRY([[maybe_unused]] const auto keys, server::ApiKeys::load(environment.files, flags.keys));
   KVERN_TRY(const server::HttpServerOptions options, http_options(environment.files, flags));
   KVERN_TRY_STATUS(server::check_http_options(options));
-  KVERN_TRY([[maybe_unused]] const auto engine, engine::Engine::open(environment.files, flags.model.engine));
+  ServeLog log(flags.log, environment.clock);
+  KVERN_TRY(const auto kv, open_kv(environment, flags, log));
+  KVERN_TRY(const auto engine, engine::Engine::open(environment.files, flags.model.engine));
+  if (kv != nullptr) KVERN_TRY([[maybe_unused]] const auto tiers, kv->tiers_of(*engine));
   return Ok{};
 }
 

@@ -14,6 +14,9 @@ double seconds_between(TimePoint begin, TimePoint end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
+// Messages for the loop wait as long.
+constexpr std::chrono::milliseconds kWaitForTier{2};
+
 LoopOptions resolve(const Engine& engine, LoopOptions options) {
   options.max_rows = std::max<int64_t>(1, options.max_rows);
   options.max_queue = std::max<int64_t>(1, options.max_queue);
@@ -28,7 +31,7 @@ Batch::Batch(Engine& engine, const Clock& clock, const LoopOptions& options)
       clock_(clock),
       options_(resolve(engine, options)),
       checks_(engine, options_),
-      storage_(engine, options_) {}
+      storage_(engine, clock, options_) {}
 
 Batch::~Batch() {
   cancel_all();
@@ -127,6 +130,10 @@ void Batch::sweep() {
   std::erase_if(running_, over);
   std::erase_if(outside_, over);
   std::erase_if(followers_, [](const Follower& follower) { return follower.request->done; });
+  for (Restoring& restoring : restoring_) {
+    std::erase_if(restoring.requests, [](const Request* request) { return request->done; });
+  }
+  releases_ += std::erase_if(restoring_, [](const Restoring& each) { return each.requests.empty(); });
   for (const Ticket ticket : ended_) requests_.erase(static_cast<uint64_t>(ticket));
   ended_.clear();
 }
@@ -136,12 +143,14 @@ void Batch::step() {
   outside_seconds_ = 0;
   end_cancelled();
   end_late(begin);
+  step_tiers(begin);
   if (requests_.empty()) return;
   if (options_.hooks.before_step) options_.hooks.before_step();
   bring_in();
   start_followers();
   admit(begin);
   plan_work();
+  if (work_.empty() && !restoring_.empty()) restoring_.front().restore->wait(kWaitForTier);
   if (const auto logits = compute(); logits) {
     ++stats_.steps;
     advance(*logits);

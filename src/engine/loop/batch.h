@@ -26,7 +26,8 @@ namespace kvern::engine {
 /// its own. Receivers are called inside step(), and may call submit() and cancel() there.
 ///
 /// A step: requests that are cancelled or late end; rows that were moved out come back, oldest first; then
-/// waiting requests are admitted in the order of the FairQueue, as far as rows and bytes allow; the plan is
+/// waiting requests are admitted in the order of the FairQueue, as far as rows and bytes allow (those whose
+/// beginning a tier has wait for that, and hold nobody up); the plan is
 /// computed in one pass; each row that has logits samples its token and delivers it; rows that have ended
 /// give back their storage. When there is no storage for the pass, kept prefixes go first, then the newest
 /// row moves out, then chunks get shorter; a row fails for want of memory only when it is alone and gets no
@@ -55,12 +56,19 @@ class Batch {
   void step();
   /// No request is open.
   bool idle() const { return requests_.empty(); }
+  /// When step() has something to do although it is idle: rows are saved in the background.
+  std::optional<TimePoint> next_step() const;
+  /// Begins to save all that is kept and not saved yet; steps go on with it as long as saves_left().
+  void begin_flush();
+  bool saves_left() const;
+  /// begin_flush(), steps, and the tiers' own flush, on the caller's thread.
+  FlushReport flush(TimePoint deadline);
 
   const RequestCheck& checks() const { return checks_; }
   /// Requests that wait for their first step.
-  int64_t waiting() const { return static_cast<int64_t>(queue_.size() + followers_.size()); }
+  int64_t waiting() const;
   ServiceStats stats() const;
-  /// Running rows, then those outside, then what waits.
+  /// Running rows, then those outside, then what waits for a tier, then what waits.
   std::vector<RowInfo> rows() const;
 
  private:
@@ -75,9 +83,15 @@ class Batch {
     Ticket leader{};
     int64_t common = 0;  ///< tokens that it waits for
   };
+  /// Requests that wait for what a tier gives them.
+  struct Restoring {
+    std::unique_ptr<PrefixRestore> restore;
+    std::vector<Request*> requests;
+  };
+  enum class TierAnswer : uint8_t { kNothing, kComing, kNoRoom };
   enum class LogitUse : uint8_t { kOwn, kShared };
   /// What has been tried for a step that found no storage.
-  enum class Relief : uint8_t { kRetry, kNothingLeft };
+  enum class Relief : uint8_t { kRetry, kLater, kNothingLeft };
 
   // batch.cc
   void end_cancelled();
@@ -98,6 +112,18 @@ class Batch {
   int64_t places() const;
   void join(Row& row);
   void insert_outside(Row& row);
+
+  // batch_restore.cc
+  TierAnswer ask_tiers(Request& request, int64_t known);
+  std::pair<Restoring*, int64_t> shared_restore(const Row& row);
+  void step_tiers(TimePoint now);
+  void step_restores(TimePoint now);
+  void end_restore(size_t index);
+  void use_restored(const Restoring& restoring, const store::RowRestore::Row& made);
+  void give_up_restore(size_t index);
+  bool drop_restored_storage();
+  size_t restoring_bytes() const;
+  bool wait_for_saves();
 
   // batch_compute.cc
   void plan_work();
@@ -138,6 +164,7 @@ class Batch {
 
   std::map<uint64_t, std::unique_ptr<Request>> requests_;  // open ones, by ticket
   std::vector<Follower> followers_;
+  std::vector<Restoring> restoring_;
   std::vector<Row*> running_;  // with their state in the cache; oldest first
   std::vector<Row*> outside_;  // moved out; oldest first
   std::vector<Ticket> cancelled_;
@@ -148,6 +175,8 @@ class Batch {
   uint64_t releases_ = 0;                     // grows when storage may have become free
   std::pair<uint64_t, uint64_t> blocked_{};   // the ticket that found no room, and releases_ at that time
   std::optional<TimePoint> next_deadline_{};  // none of an open request is earlier
+  uint64_t saves_released_ = 0;               // as of the last look at what tiers have saved
+  std::optional<TimePoint> starved_since_{};  // the only row waits for storage that tiers hold
 
   // Of the step that is being made.
   std::vector<Work> work_;

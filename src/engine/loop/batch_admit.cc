@@ -27,6 +27,9 @@ int64_t Batch::places() const {
   for (const Row* row : running_) sum += places_of(*row);
   for (const Row* row : outside_) sum += places_of(*row);
   for (const Follower& follower : followers_) sum += follower.request->spec.choices;
+  for (const Restoring& restoring : restoring_) {
+    for (const Request* request : restoring.requests) sum += request->spec.choices;
+  }
   return sum;
 }
 
@@ -43,7 +46,8 @@ bool Batch::make_room(const Row& row, size_t bytes) {
   for (Row* other : running_) {
     if (other != &row) others.push_back(other);
   }
-  if (others.empty()) return true;
+  if (others.empty() && restoring_.empty()) return true;
+  bytes += restoring_bytes();
   for (;;) {
     const Room room = storage_.room_for_row(row, bytes, others);
     if (room == Room::kFree) return true;
@@ -132,15 +136,17 @@ void Batch::admit(TimePoint now) {
     Request& request = *requests_.at(*item);
     if (places() + request.spec.choices > options_.max_rows) return;
     request.started = now;
-    if (auto leader = leader_of(request); leader) {
+    const auto leader = leader_of(request);
+    if (!leader && blocked_ == std::pair(*item, releases_)) return;
+    const TierAnswer answer = ask_tiers(request, leader ? leader->common : 0);
+    if (answer == TierAnswer::kComing) {
+      request.order = next_order_++;
+    } else if (leader) {
       request.order = next_order_++;
       followers_.push_back(*leader);
-    } else {
-      if (blocked_ == std::pair(*item, releases_)) return;
-      if (!start(request)) {
-        blocked_ = {*item, releases_};
-        return;
-      }
+    } else if (answer == TierAnswer::kNoRoom || !start(request)) {
+      blocked_ = {*item, releases_};
+      return;
     }
     queue_.remove(request.spec.client, *item);
     queue_.charge(request.spec.client, {.prompt_tokens = request.prompt_tokens() - request.cached_tokens});
@@ -173,7 +179,8 @@ bool Batch::start(Request& request) {
     }
   }
   Row& row = *request.rows.front();
-  Status taken = storage_.take(row, running_);
+  const bool restored = row.kv.has_value();
+  Status taken = restored ? Ok{} : storage_.take(row, running_);
   while (!taken && taken.error().code == ErrorCode::kExhausted && storage_.evict_prefix())
     taken = storage_.take(row, running_);
   if (!taken) {
@@ -182,6 +189,7 @@ bool Batch::start(Request& request) {
     return true;
   }
   if (!make_room(row, storage_.growth_bytes(row))) {
+    if (restored) return false;
     storage_.release(row, AfterRow::kRemove);
     row.held = 0;
     return false;

@@ -66,8 +66,14 @@ std::optional<std::span<float>> Batch::compute() {
     const double seconds = std::chrono::duration<double>(clock_.now() - begin).count();
     stats_.step_seconds += seconds;
     outside_seconds_ += seconds;
-    if (logits) return *logits;
-    if (logits.error().code == ErrorCode::kExhausted && relieve() == Relief::kRetry) continue;
+    if (logits) {
+      starved_since_.reset();
+      return *logits;
+    }
+    const bool exhausted = logits.error().code == ErrorCode::kExhausted;
+    const Relief relief = exhausted ? relieve() : Relief::kNothingLeft;
+    if (relief == Relief::kRetry) continue;
+    if (relief == Relief::kLater) return std::nullopt;
     fail_work(logits.error());
   }
   return std::nullopt;
@@ -75,7 +81,7 @@ std::optional<std::span<float>> Batch::compute() {
 
 // Frees or saves some storage. The oldest row is never moved or left out, so it gets on whatever happens.
 Batch::Relief Batch::relieve() {
-  if (storage_.evict_prefix()) return Relief::kRetry;
+  if (storage_.evict_prefix() || drop_restored_storage()) return Relief::kRetry;
   if (move_out_newest(MoveRule::kSettled)) return Relief::kRetry;
   if (shorten_work()) return Relief::kRetry;
   if (work_.size() > 1) {
@@ -83,8 +89,8 @@ Batch::Relief Batch::relieve() {
     return Relief::kRetry;
   }
   if (move_out_newest(MoveRule::kAny)) return Relief::kRetry;
-  if (std::exchange(compacted_, true)) return Relief::kNothingLeft;
-  return storage_.compact(*work_.front().row) ? Relief::kRetry : Relief::kNothingLeft;
+  if (!std::exchange(compacted_, true) && storage_.compact(*work_.front().row)) return Relief::kRetry;
+  return wait_for_saves() ? Relief::kLater : Relief::kNothingLeft;
 }
 
 bool Batch::move_out_newest(MoveRule rule) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "engine/tiers/flush.h"
+
 namespace kvern::engine {
 namespace {
 
@@ -30,6 +32,7 @@ Error faulty_error(const std::string& what) {
 EngineLoop::EngineLoop(Engine& engine, const Clock& clock, const LoopOptions& options)
     : clock_(clock),
       max_queue_(std::max<int64_t>(1, options.max_queue)),
+      tiers_(options.tiers.tiers),
       batch_(std::make_unique<Batch>(engine, clock, options)) {
   stats_ = batch_->stats();
   thread_ = std::thread([this] { run(); });
@@ -89,13 +92,54 @@ std::vector<RowInfo> EngineLoop::rows() const {
   return rows_;
 }
 
+std::vector<TierReport> EngineLoop::tiers() const {
+  const std::vector<RestoreCounts> restores = stats().restores;
+  std::vector<TierReport> reports;
+  for (size_t i = 0; i < tiers_.size(); ++i) {
+    reports.push_back(
+        {.stats = tiers_[i].tier->stats(), .restores = i < restores.size() ? restores[i] : RestoreCounts()});
+  }
+  return reports;
+}
+
+Result<FlushReport> EngineLoop::flush(std::chrono::steady_clock::time_point deadline) {
+  if (std::ranges::none_of(tiers_, &LoopTier::saves)) return GenerationService::flush(deadline);
+  TierFlush tiers(tiers_, stats().prefixes_lost);
+  TierFlush::Offered offered;
+  {
+    const MutexLock lock(mutex_);
+    const uint64_t number = ++inbox_.flushes;
+    wake_.notify_one();
+    while (!ended_ && flushes_done_ < number) {
+      if (flushed_signal_.wait_until(mutex_, deadline) == std::cv_status::timeout) break;
+    }
+    if (flushes_done_ < number && ended_) return std::unexpected(stopped_error());
+    offered = {.lost = stats_.prefixes_lost, .left = flushes_done_ < number ? 1U : 0U};
+  }
+  return tiers.finish(deadline, offered);
+}
+
+// Nothing has come, and the batch has nothing to do.
+bool EngineLoop::is_quiet() const {
+  return idle_ && inbox_.submitted.empty() && inbox_.cancelled.empty() && !inbox_.stop &&
+         inbox_.flushes == flushes_begun_;
+}
+
 // Waits until there is something to do. The stop order stays.
 EngineLoop::Inbox EngineLoop::receive() {
   const MutexLock lock(mutex_);
-  while (idle_ && inbox_.submitted.empty() && inbox_.cancelled.empty() && !inbox_.stop) wake_.wait(mutex_);
+  while (is_quiet()) {
+    if (!next_step_) {
+      wake_.wait(mutex_);
+      continue;
+    }
+    const auto wait = *next_step_ - clock_.now();
+    if (wait.count() <= 0 || wake_.wait_for(mutex_, wait) == std::cv_status::timeout) break;
+  }
   Inbox inbox{.submitted = std::exchange(inbox_.submitted, {}),
               .cancelled = std::exchange(inbox_.cancelled, {}),
-              .stop = inbox_.stop};
+              .stop = inbox_.stop,
+              .flushes = inbox_.flushes};
   waiting_ += static_cast<int64_t>(inbox.submitted.size());
   return inbox;
 }
@@ -113,6 +157,11 @@ void EngineLoop::publish() {
   if (rows) rows_.swap(*rows);
   waiting_ = batch_->waiting();
   idle_ = batch_->idle();
+  next_step_ = batch_->next_step();
+  if (flushes_done_ != flushes_begun_ && !batch_->saves_left()) {
+    flushes_done_ = flushes_begun_;
+    flushed_signal_.notify_all();
+  }
 }
 
 // False when the loop is over.
@@ -123,6 +172,7 @@ bool EngineLoop::run_once() {
   }
   for (const Ticket ticket : inbox.cancelled) batch_->cancel(ticket);
   if (inbox.stop == StopMode::kCancel) batch_->cancel_all();
+  if (std::exchange(flushes_begun_, inbox.flushes) != inbox.flushes) batch_->begin_flush();
   batch_->step();
   publish();
   return !(inbox.stop && batch_->idle());
@@ -164,6 +214,7 @@ void EngineLoop::end(const Error* fault) {
   const MutexLock lock(mutex_);
   ended_ = true;
   ended_signal_.notify_all();
+  flushed_signal_.notify_all();
 }
 
 }  // namespace kvern::engine

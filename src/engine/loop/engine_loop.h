@@ -42,6 +42,9 @@ class EngineLoop final : public GenerationService {
   ServiceStats stats() const override;
   /// As of the end of a step at most 20 ms before the last; exact when nothing is open.
   std::vector<RowInfo> rows() const override;
+  std::vector<TierReport> tiers() const override;
+  /// kUnsupported without tiers that save, kCancelled when the loop has ended.
+  Result<FlushReport> flush(std::chrono::steady_clock::time_point deadline) override;
 
   /// Asks the loop to end and returns; submit() fails with kCancelled from now on. kCancel may follow kDrain.
   void stop(StopMode mode);
@@ -59,23 +62,29 @@ class EngineLoop final : public GenerationService {
     std::vector<Mail> submitted;
     std::vector<Ticket> cancelled;
     std::optional<StopMode> stop;
+    uint64_t flushes = 0;  ///< that were asked for so far
   };
 
   void run();
   bool run_once();
   Inbox receive();
   void publish();
+  bool is_quiet() const KVERN_REQUIRES(mutex_);
   void end(const Error* fault);
 
   const Clock& clock_;
   const int64_t max_queue_;
+  const std::vector<LoopTier> tiers_;
   mutable Mutex mutex_;
   std::condition_variable_any wake_;  // of the loop's thread
   std::condition_variable_any ended_signal_;
+  std::condition_variable_any flushed_signal_;
   Inbox inbox_ KVERN_GUARDED_BY(mutex_);
   uint64_t next_ticket_ KVERN_GUARDED_BY(mutex_) = 1;
   int64_t waiting_ KVERN_GUARDED_BY(mutex_) = 0;  // in the batch, as of its last step
   bool idle_ KVERN_GUARDED_BY(mutex_) = true;
+  std::optional<TimePoint> next_step_ KVERN_GUARDED_BY(mutex_);  // although it is idle
+  uint64_t flushes_done_ KVERN_GUARDED_BY(mutex_) = 0;           // of inbox_.flushes
   bool ended_ KVERN_GUARDED_BY(mutex_) = false;
   bool faulty_ KVERN_GUARDED_BY(mutex_) = false;
   ServiceStats stats_ KVERN_GUARDED_BY(mutex_);
@@ -83,6 +92,7 @@ class EngineLoop final : public GenerationService {
 
   std::unique_ptr<Batch> batch_;  // the thread's, but for its checks
   TimePoint rows_published_;      // the thread's
+  uint64_t flushes_begun_ = 0;    // the thread's
   std::thread thread_;
 };
 

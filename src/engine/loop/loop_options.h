@@ -8,6 +8,7 @@
 #include "engine/prefix/prefix_cache.h"
 #include "engine/request/generation_service.h"
 #include "engine/schedule/plan.h"
+#include "engine/tiers/tier_options.h"
 
 namespace kvern::engine {
 
@@ -34,6 +35,8 @@ struct LoopOptions {
   PrefixOptions prefix;
   /// Of rows that have ended, only the latest is kept: one conversation.
   bool keep_latest_only = false;
+  /// Where prefixes are looked for and saved beyond memory.
+  TierOptions tiers;
   LoopHooks hooks;
 };
 

@@ -65,6 +65,7 @@ struct Request {
   bool split = false;  ///< the prompt is computed, and the choices have rows of their own
   /// In the step that splits it: the first row still holds the state of all of them.
   bool settling = false;
+  bool asked_tiers = false;  ///< for the beginning of its prompt: once
 
   TimePoint submitted;
   TimePoint started;

@@ -12,6 +12,10 @@ namespace {
 // Bounds the logits of a chunk when all of them are wanted.
 constexpr size_t kMostLogitBytes = size_t{64} << 20;
 
+std::unique_ptr<Tiers> make_tiers(const Tiers::Parts& parts, const TierOptions& options) {
+  return options.tiers.empty() ? nullptr : std::make_unique<Tiers>(parts, options);
+}
+
 PrefixOptions prefix_options(const Engine& engine, PrefixOptions options) {
   options.context_tokens = engine.context_tokens();
   return options;
@@ -19,11 +23,14 @@ PrefixOptions prefix_options(const Engine& engine, PrefixOptions options) {
 
 }  // namespace
 
-RowStorage::RowStorage(Engine& engine, const LoopOptions& options)
+RowStorage::RowStorage(Engine& engine, const Clock& clock, const LoopOptions& options)
     : engine_(engine),
       kv_(engine.kv()),
+      tiers_(make_tiers({.kv = kv_, .prefixes = prefixes_, .clock = clock}, options.tiers)),
       prefixes_(engine.kv(), prefix_options(engine, options.prefix)),
-      keep_latest_only_(options.keep_latest_only) {}
+      keep_latest_only_(options.keep_latest_only) {
+  if (tiers_ != nullptr) prefixes_.observe(&tiers_->writes());
+}
 
 // Log-probabilities of the prompt need its logits, so all of it is computed.
 bool RowStorage::shares(const Row& row) const {
@@ -37,15 +44,34 @@ Status RowStorage::take(Row& row, std::span<Row* const> running) {
     row.kv = kv_.add_row();
     return Ok{};
   }
-  // Only now is it of interest what the others hold: a step needs not say it.
-  const std::string& space = row.request->spec.cache_namespace;
-  for (const Row* other : running) {
-    if (other->request->spec.cache_namespace == space) announce(*other);
-  }
-  KVERN_TRY(const PrefixCache::Hit hit, prefixes_.take(space, row.tokens));
+  announce_all(row, running);
+  KVERN_TRY(const PrefixCache::Hit hit, prefixes_.take(row.request->spec.cache_namespace, row.tokens));
   row.kv = hit.row;
   row.held = hit.tokens;
   return Ok{};
+}
+
+int64_t RowStorage::usable_tokens(const Row& row, std::span<Row* const> running) {
+  if (!shares(row)) return 0;
+  announce_all(row, running);
+  return prefixes_.usable(row.request->spec.cache_namespace, row.tokens);
+}
+
+bool RowStorage::keep_restored(const PrefixRestore& restore, const store::RowRestore::Row& made) {
+  if (!prefixes_.fits(made.row)) return false;
+  const auto tokens = restore.tokens().first(static_cast<size_t>(made.tokens));
+  const auto entry = prefixes_.put(restore.name_space(), {tokens.begin(), tokens.end()}, made.row);
+  if (entry) tiers_->writes().set_safe(*entry);
+  return true;
+}
+
+void RowStorage::remove(state::RowId row) { KVERN_CHECK(kv_.remove_row(row).has_value()); }
+
+// Only when a row asks is it of interest what the others hold: a step needs not say it.
+void RowStorage::announce_all(const Row& row, std::span<Row* const> running) {
+  for (const Row* other : running) {
+    if (other->request->spec.cache_namespace == row.request->spec.cache_namespace) announce(*other);
+  }
 }
 
 void RowStorage::announce(const Row& row) {
@@ -63,13 +89,14 @@ void RowStorage::release(Row& row, AfterRow after) {
   if (!row.kv) return;
   const state::RowId id = *std::exchange(row.kv, std::nullopt);
   if (after == AfterRow::kKeep && row.request->spec.reuse_prefix && row.held > 0) {
-    if (keep_latest_only_) prefixes_.clear();
+    while (keep_latest_only_ && evict_prefix()) {
+    }
     const auto tokens = row.held_tokens();
     prefixes_.put(row.request->spec.cache_namespace, {tokens.begin(), tokens.end()}, id);
     return;
   }
   prefixes_.forget_running(id);
-  KVERN_CHECK(kv_.remove_row(id).has_value());
+  remove(id);
 }
 
 void RowStorage::hand_over(Row& from, Row& to) {
@@ -175,10 +202,19 @@ Room RowStorage::room_for_row(const Row& row, size_t bytes, std::span<Row* const
   std::vector<state::RowId> ids;
   for (const Row* other : running) ids.push_back(*other->kv);
   if (row.kv) ids.push_back(*row.kv);
-  const auto in_use = kv_.live_bytes_of(ids);
-  KVERN_CHECK(in_use.has_value());
-  memory.kept_bytes = memory.live_bytes - *in_use;
+  memory.kept_bytes = kept_bytes(ids);
   return engine::room_for(bytes, memory);
+}
+
+// What removing all kept prefixes would free beside these rows.
+size_t RowStorage::kept_bytes(std::span<const state::RowId> used) const {
+  const auto in_use = kv_.live_bytes_of(used);
+  KVERN_CHECK(in_use.has_value());
+  if (tiers_ == nullptr) return kv_.live_bytes() - *in_use;
+  // Rows that come from tiers or are being saved there stay, whatever is removed.
+  std::vector<state::RowId> all = prefixes_.rows();
+  all.insert(all.end(), used.begin(), used.end());
+  return *kv_.live_bytes_of(all) - *in_use;
 }
 
 int64_t RowStorage::chunk_limit(const Row& row) const {

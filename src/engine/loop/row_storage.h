@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 
@@ -10,6 +11,7 @@
 #include "engine/loop/loop_options.h"
 #include "engine/loop/row.h"
 #include "engine/schedule/admission.h"
+#include "engine/tiers/tiers.h"
 
 namespace kvern::engine {
 
@@ -19,10 +21,19 @@ enum class AfterRow : uint8_t { kKeep, kRemove };
 /// The loop's thread. Of a row it changes what says where its state is, and nothing else.
 class RowStorage {
  public:
-  RowStorage(Engine& engine, const LoopOptions& options);
+  /// The engine and the clock outlive it.
+  RowStorage(Engine& engine, const Clock& clock, const LoopOptions& options);
 
   /// A row for the prompt, with what kept prefixes and the running rows give of it.
   Status take(Row& row, std::span<Row* const> running);
+  /// How many tokens take() would give; 0 for a row that shares nothing.
+  int64_t usable_tokens(const Row& row, std::span<Row* const> running);
+  /// Whether the row may take and give what others have computed.
+  bool shares(const Row& row) const;
+  /// Makes a restored row a kept prefix; false when it is too large for that.
+  bool keep_restored(const PrefixRestore& restore, const store::RowRestore::Row& made);
+  /// Gives back a row of no request.
+  void remove(state::RowId row);
   /// To be called after each step in which the row of a prompt has grown.
   void has_grown(const Row& row);
   /// Gives its state away, wherever it is.
@@ -54,18 +65,23 @@ class RowStorage {
   int64_t chunk_limit(const Row& row) const;
 
   const PrefixCache& prefixes() const { return prefixes_; }
+  /// Null when there are none.
+  Tiers* tiers() { return tiers_.get(); }
+  const Tiers* tiers() const { return tiers_.get(); }
   /// Images outside, what rows share counted once.
   size_t outside_bytes() const { return outside_bytes_; }
 
  private:
-  bool shares(const Row& row) const;
   void announce(const Row& row);
+  void announce_all(const Row& row, std::span<Row* const> running);
+  size_t kept_bytes(std::span<const state::RowId> used) const;
   size_t growth_bytes(const Row& row, int64_t held) const;
   Status fork_one(Row& from, Row& to);
   void set_image(Row& row, std::shared_ptr<const state::RowImage> image);
 
   Engine& engine_;
   state::KvCache& kv_;
+  std::unique_ptr<Tiers> tiers_;  // hears of what becomes of prefixes_
   PrefixCache prefixes_;
   bool keep_latest_only_;
   size_t outside_bytes_ = 0;

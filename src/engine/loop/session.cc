@@ -48,18 +48,20 @@ class Collector final : public GenerationSink {
   std::optional<Error> error_;
 };
 
-LoopOptions one_row() {
+LoopOptions one_row(TierOptions tiers) {
   LoopOptions options{.max_rows = 1, .max_queue = 1};
   options.prefix.max_bytes = std::numeric_limits<size_t>::max();
   // The row itself is what is kept: it is cut where that is possible.
   options.prefix.snapshot_tokens = std::numeric_limits<int64_t>::max();
   options.keep_latest_only = true;
+  options.tiers = std::move(tiers);
   return options;
 }
 
 }  // namespace
 
-Session::Session(Engine& engine) : clock_(make_system_clock()), batch_(engine, *clock_, one_row()) {}
+Session::Session(Engine& engine, TierOptions tiers)
+    : clock_(make_system_clock()), batch_(engine, *clock_, one_row(std::move(tiers))) {}
 
 Result<GenerateResult> Session::generate(const GenerateRequest& request, const GenerateEvents& events) {
   GenerateResult result;

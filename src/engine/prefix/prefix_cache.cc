@@ -14,6 +14,8 @@ namespace {
 constexpr int64_t kLeastGain = 16;
 // No row is as long; stands for a context that is not limited.
 constexpr int64_t kAnyLength = int64_t{1} << 31;
+// Of so many entries that are worth least, and at most half of all, one that is safe elsewhere goes first.
+constexpr size_t kLeastWorth = 8;
 
 }  // namespace
 
@@ -70,6 +72,13 @@ Result<PrefixCache::Hit> PrefixCache::take(std::string_view name_space, std::spa
   stats_.queried_tokens += prompt.size();
   stats_.hit_tokens += static_cast<uint64_t>(hit.tokens);
   return hit;
+}
+
+int64_t PrefixCache::usable(std::string_view name_space, std::span<const int32_t> prompt) const {
+  const Space* space = find(name_space);
+  if (space == nullptr) return 0;
+  const int64_t limit = std::ssize(prompt) - 1;
+  return std::max(space->kept.find(prompt, limit).tokens, space->running.find(prompt, limit).tokens);
 }
 
 void PrefixCache::running(std::string_view name_space, state::RowId row, std::span<const int32_t> tokens) {
@@ -151,7 +160,8 @@ void PrefixCache::snapshot(std::string_view name_space, state::RowId row, std::s
   drop_if_empty(home);
 }
 
-void PrefixCache::put(std::string_view name_space, std::vector<int32_t> tokens, state::RowId row) {
+std::optional<uint64_t> PrefixCache::put(std::string_view name_space, std::vector<int32_t> tokens,
+                                         state::RowId row) {
   const int64_t length = std::ssize(tokens);
   const auto minimum = kv_.minimum_reusable_position(row);
   KVERN_CHECK(minimum.has_value() && kv_.length(row) == length);
@@ -160,20 +170,31 @@ void PrefixCache::put(std::string_view name_space, std::vector<int32_t> tokens, 
   const PrefixTree::Match match = home.kept.find(tokens);
   const bool known = length > 0 && match.tokens == length;
   const bool equal = known && home.kept.length(match.id) == length;
+  std::optional<uint64_t> made;
   if (known && (!equal || home.kept.minimum(match.id) < *minimum)) {
     use(match.id);  // it gives all that this row could, and more
     remove_row(row);
   } else if (length == 0 || !fits(row)) {
+    if (length > 0 && observer_ != nullptr)
+      observer_->on_too_large({.name_space = name_space, .tokens = std::move(tokens), .row = row});
     remove_row(row);
   } else {
     if (equal) remove(match.id);
-    const uint64_t id = announce(home, tokens, row);
-    supersede(id, home);
+    made = announce(home, tokens, row);
+    supersede(*made, home);
     make_room(row);
-    admit(id, home, row);
-    use(id);
+    admit(*made, home, row);
+    use(*made);
   }
   drop_if_empty(home);
+  return made;
+}
+
+std::optional<KeptRow> PrefixCache::entry(uint64_t id) const {
+  const auto it = entries_.find(id);
+  if (it == entries_.end()) return std::nullopt;
+  const Entry& entry = it->second;
+  return KeptRow{.name_space = entry.space->name, .tokens = entry.space->kept.tokens(id), .row = entry.row};
 }
 
 // The place of a new entry in its tree. Until it is admitted, nothing else knows of it.
@@ -188,6 +209,7 @@ void PrefixCache::admit(uint64_t id, Space& space, state::RowId row) {
   alone_bytes_ += alone;
   entries_.emplace(id, Entry{.space = &space, .row = row, .rank = {}, .alone_bytes = alone});
   supersede(id, space);
+  if (observer_ != nullptr) observer_->on_kept(id);
 }
 
 // Removes the entries that this one gives as well.
@@ -233,6 +255,7 @@ void PrefixCache::rank(uint64_t id, bool proven) {
 void PrefixCache::remove(uint64_t id) {
   const auto it = entries_.find(id);
   const Entry entry = it->second;
+  if (observer_ != nullptr) observer_->on_removed(id);
   entries_.erase(it);
   order_.erase(entry.rank);
   entry.space->kept.erase(id);
@@ -242,9 +265,19 @@ void PrefixCache::remove(uint64_t id) {
 
 void PrefixCache::remove_row(state::RowId row) { KVERN_CHECK(kv_.remove_row(row).has_value()); }
 
+uint64_t PrefixCache::least_worth() const {
+  const size_t most = observer_ == nullptr ? 0 : std::min(kLeastWorth, (order_.size() + 1) / 2);
+  auto it = order_.begin();
+  for (size_t looked = 0; looked < most; ++looked, ++it) {
+    if (observer_->is_safe(std::get<2>(*it))) return std::get<2>(*it);
+  }
+  return std::get<2>(*order_.begin());
+}
+
 bool PrefixCache::evict_one() {
   if (order_.empty()) return false;
-  const uint64_t id = std::get<2>(*order_.begin());
+  const uint64_t id = least_worth();
+  if (observer_ != nullptr) observer_->on_evicted(id);
   Space& space = *entries_.at(id).space;
   remove(id);
   ++stats_.evictions;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/prefix/prefix_observer.h"
 #include "engine/prefix/prefix_tree.h"
 #include "state/sequence/kv_cache.h"
 
@@ -54,6 +56,9 @@ class PrefixCache {
   PrefixCache(const PrefixCache&) = delete;
   PrefixCache& operator=(const PrefixCache&) = delete;
 
+  /// Borrowed, outlives this object; null: nobody. Before anything is kept.
+  void observe(PrefixObserver* observer) { observer_ = observer; }
+
   struct Hit {
     state::RowId row{};
     int64_t tokens = 0;  ///< what the row holds: the first so many tokens of the prompt
@@ -66,6 +71,8 @@ class PrefixCache {
   /// stays as it is. kExhausted when even the fork finds no storage; nothing has changed then. `prompt` has
   /// at least one token.
   Result<Hit> take(std::string_view name_space, std::span<const int32_t> prompt);
+  /// How many tokens take() would give.
+  int64_t usable(std::string_view name_space, std::span<const int32_t> prompt) const;
 
   /// Says what a running row holds, so that others may be forked from it between steps: all its tokens, each
   /// time it has grown. The row stays the caller's; it must be forgotten before it is cut or removed. Takes
@@ -85,15 +92,21 @@ class PrefixCache {
   /// Takes over a row that holds exactly `tokens`; a running one is forgotten as such. What it makes useless
   /// (an equal entry, beginnings that it gives as well) is removed, then the least recently used entries
   /// until max_bytes holds with it. The row is removed at once when it is useless itself or larger than
-  /// max_bytes.
-  void put(std::string_view name_space, std::vector<int32_t> tokens, state::RowId row);
-  /// Removes the entry that is worth least; false when there is none. For whoever needs the storage.
+  /// max_bytes. The entry, if it is one.
+  std::optional<uint64_t> put(std::string_view name_space, std::vector<int32_t> tokens, state::RowId row);
+  /// Whether put() would not find the row too large.
+  bool fits(state::RowId row) const;
+  /// Nothing when there is no such entry.
+  std::optional<KeptRow> entry(uint64_t id) const;
+  /// Removes the entry that is worth least, and rather one that the observer calls safe; false when there is
+  /// none. For whoever needs the storage.
   bool evict_one();
   void clear();
 
   PrefixStats stats() const;
   /// Storage that the kept rows hold, shared pages once. Looks at all of them.
   size_t bytes() const;
+  std::vector<state::RowId> rows() const;
 
  private:
   // Entries in the order in which they go: those that only stand at regular places and were never used, then
@@ -123,17 +136,17 @@ class PrefixCache {
   uint64_t announce(Space& space, std::span<const int32_t> tokens, state::RowId row);
   void admit(uint64_t id, Space& space, state::RowId row);
   void supersede(uint64_t id, Space& space);
-  bool fits(state::RowId row) const;
+  uint64_t least_worth() const;
   void make_room(state::RowId row);
   void use(uint64_t id);
   void use_first(uint64_t id);
   void rank(uint64_t id, bool proven);
   void remove(uint64_t id);
   void remove_row(state::RowId row);
-  std::vector<state::RowId> rows() const;
 
   state::KvCache& kv_;
   PrefixOptions options_;
+  PrefixObserver* observer_ = nullptr;
   int64_t longest_minimum_ = 0;  // to which a row of the longest length can be cut; 0: snapshots are useless
   std::map<std::string, std::unique_ptr<Space>, std::less<>> spaces_;
   std::unordered_map<uint64_t, Entry> entries_;

@@ -182,4 +182,14 @@ int64_t PrefixTree::minimum(Id id) const {
   return std::ranges::find(places_.at(id)->own, id, &Sequence::id)->minimum;
 }
 
+std::vector<int32_t> PrefixTree::tokens(Id id) const {
+  const Node* node = places_.at(id);
+  std::vector<int32_t> tokens(static_cast<size_t>(node->end));
+  for (; node != nullptr; node = node->parent) {
+    const int64_t begin = node->end - std::ssize(node->tokens);
+    std::ranges::copy(node->tokens, tokens.begin() + begin);
+  }
+  return tokens;
+}
+
 }  // namespace kvern::engine

@@ -48,6 +48,7 @@ class PrefixTree {
   std::vector<Id> beginnings(Id id) const;
   int64_t length(Id id) const;
   int64_t minimum(Id id) const;
+  std::vector<int32_t> tokens(Id id) const;
   size_t size() const { return places_.size(); }
   bool empty() const { return places_.empty(); }
 

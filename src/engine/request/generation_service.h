@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "engine/request/request.h"
+#include "engine/request/tier_report.h"
 
 namespace kvern::text {
 class Grammar;
@@ -116,18 +117,22 @@ struct ServiceStats {
   uint64_t moved_in = 0;
   uint64_t prefix_queries = 0;  ///< tokens of prompts looked up
   uint64_t prefix_evictions = 0;
-  double step_seconds = 0;      ///< in forward passes
-  double sample_seconds = 0;    ///< in sampling, grammars included
-  double schedule_seconds = 0;  ///< in all the rest of steps: planning, bookkeeping, delivery
+  uint64_t prefixes_lost = 0;           ///< of these, not saved although there are tiers for it
+  std::vector<RestoreCounts> restores;  ///< by tier
+  double step_seconds = 0;              ///< in forward passes
+  double sample_seconds = 0;            ///< in sampling, grammars included
+  double schedule_seconds = 0;          ///< in all the rest of steps: planning, bookkeeping, delivery
   // now
-  int64_t running = 0;  ///< rows in the batch
-  int64_t waiting = 0;  ///< requests that wait for their first step
-  int64_t outside = 0;  ///< rows moved out
+  int64_t running = 0;    ///< rows in the batch
+  int64_t waiting = 0;    ///< requests that wait for their first step
+  int64_t restoring = 0;  ///< of these, what waits for a tier
+  int64_t outside = 0;    ///< rows moved out
   int64_t prefix_entries = 0;
   size_t kv_budget_bytes = 0;
   size_t kv_live_bytes = 0;    ///< of running rows and kept prefixes, shared ones once
   size_t kv_shared_bytes = 0;  ///< what sharing saves
   size_t kv_slack_bytes = 0;
+  size_t kv_saving_bytes = 0;  ///< of rows that are being saved
   size_t outside_bytes = 0;
   bool healthy = true;  ///< false when the loop has stopped because of a fault of its own
 };
@@ -136,7 +141,7 @@ struct ServiceStats {
 struct RowInfo {
   Ticket ticket{};
   int32_t choice = 0;
-  std::string state;  ///< "waiting", "prefill", "decode", "outside"
+  std::string state;  ///< "waiting", "restoring", "prefill", "decode", "outside"
   int64_t prompt_tokens = 0;
   int64_t computed_tokens = 0;  ///< of the prompt, cached ones included
   int64_t generated_tokens = 0;
@@ -155,6 +160,12 @@ class GenerationService {
   virtual void cancel(Ticket ticket) = 0;
   virtual ServiceStats stats() const = 0;
   virtual std::vector<RowInfo> rows() const = 0;
+
+  /// Where prefixes are kept beyond memory, the nearest first. May wait for a look into an index.
+  virtual std::vector<TierReport> tiers() const { return {}; }
+  /// Saves every prefix that is kept, and waits for that; what comes meanwhile need not be saved. An error
+  /// when there is nothing to save to, or nobody to do it any more. From any thread but the loop's.
+  virtual Result<FlushReport> flush(std::chrono::steady_clock::time_point deadline);
 };
 
 /// The seed of choice i of a request with this seed: the seed itself for i = 0.

@@ -17,6 +17,10 @@ std::string_view to_string(FinishReason reason) {
   return "unknown";
 }
 
+Result<FlushReport> GenerationService::flush(std::chrono::steady_clock::time_point /*deadline*/) {
+  return fail(ErrorCode::kUnsupported, "prefixes are kept in memory alone: there is nothing to save them to");
+}
+
 uint64_t choice_seed(uint64_t seed, int32_t choice) {
   return child_seed(seed, static_cast<uint32_t>(choice));
 }

@@ -57,7 +57,10 @@ App::App(AppOptions options, const Parts& parts)
   add_own_routes();
   parts.metrics.collect([](MetricsText& out) { write_process_stats(out); });
   parts.metrics.collect([this](MetricsText& out) {
-    if (const State now = state(); now.service != nullptr) write_service_stats(now.service->stats(), out);
+    if (const State now = state(); now.service != nullptr) {
+      write_service_stats(now.service->stats(), out);
+      write_tier_reports(now.service->tiers(), out);
+    }
   });
 }
 

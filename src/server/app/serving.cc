@@ -6,6 +6,7 @@
 #include "engine/load/grammars.h"
 #include "server/protocol/anthropic/routes.h"
 #include "server/protocol/id_source.h"
+#include "server/protocol/kv/routes.h"
 #include "server/protocol/llama/routes.h"
 #include "server/protocol/openai/routes.h"
 #include "server/protocol/responses/routes.h"
@@ -35,8 +36,10 @@ struct Serving::Impl {
                                .count(),
                 .limits = options.limits,
                 .log_prompts = options.log_prompts},
+        patient(1, parts.log),
         executor(options.answer_threads, parts.log) {
     anthropic::add_routes(router, context);
+    kv::add_routes(router, context, patient);
     llama::add_routes(router, context);
     openai::add_routes(router, context);
     responses::add_routes(router, context);
@@ -48,6 +51,7 @@ struct Serving::Impl {
   std::unique_ptr<text::GrammarCache> grammars;  // null without a tokenizer
   ProtocolContext context;
   Router router;
+  ThreadExecutor patient;   // for what waits for disks
   ThreadExecutor executor;  // Last: what its threads still have to do uses all of the above.
 };
 

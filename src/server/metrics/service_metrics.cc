@@ -78,6 +78,10 @@ void write_service_stats(const engine::ServiceStats& stats, MetricsText& out) {
   out.sample(number(stats.outside_bytes), {{"kind", "outside"}});
   out.gauge("kvern_kv_budget_bytes", "The budget for keys and values.", number(stats.kv_budget_bytes));
   out.gauge("kvern_kv_saved_bytes", "Bytes that sharing of prefixes saves.", number(stats.kv_shared_bytes));
+  out.gauge("kvern_kv_pinned_bytes", "Bytes of rows that are being saved.", number(stats.kv_saving_bytes));
+  out.gauge("kvern_requests_restoring", "Requests that wait for a saved prefix.", number(stats.restoring));
+  out.counter("kvern_prefixes_lost_total", "Kept prefixes that went before they could be saved.",
+              number(stats.prefixes_lost));
   out.gauge("kvern_rows_outside", "Rows that wait outside of the batch with their state kept.",
             number(stats.outside));
   out.gauge("kvern_prefix_entries", "Prefixes that are kept.", number(stats.prefix_entries));
@@ -94,6 +98,50 @@ void write_service_stats(const engine::ServiceStats& stats, MetricsText& out) {
   out.sample(number(stats.requests_cancelled), {{"end", "cancelled"}});
   out.sample(number(stats.requests_failed), {{"end", "failed"}});
   out.gauge("kvern_healthy", "0 when the loop has stopped because of a fault.", stats.healthy ? 1 : 0);
+}
+
+void write_tier_reports(const std::vector<engine::TierReport>& tiers, MetricsText& out) {
+  if (tiers.empty()) return;
+  const auto family = [&](const char* name, const char* type, const char* help, auto value) {
+    out.family(name, type, help);
+    for (const engine::TierReport& tier : tiers)
+      out.sample(static_cast<double>(value(tier)), {{"tier", tier.stats.name}});
+  };
+  using Report = const engine::TierReport&;
+  family("kvern_tier_entries", "gauge", "Saved prefixes.", [](Report t) { return t.stats.entries; });
+  family("kvern_tier_bytes", "gauge", "Their bytes.", [](Report t) { return t.stats.bytes; });
+  family("kvern_tier_lookups_total", "counter", "Prompts that were looked up.",
+         [](Report t) { return t.stats.lookups; });
+  family("kvern_tier_hits_total", "counter", "Of these, prompts whose beginning was found.",
+         [](Report t) { return t.stats.hits; });
+  family("kvern_tier_restores_total", "counter", "Beginnings that were fetched.",
+         [](Report t) { return t.restores.restores; });
+  family("kvern_tier_restores_short_total", "counter",
+         "Of these, those that gave less than they promised: damaged, too slow, or no room.",
+         [](Report t) { return t.restores.cut_short; });
+  family("kvern_tier_restored_tokens_total", "counter", "Tokens that were not computed for them.",
+         [](Report t) { return t.restores.tokens; });
+  family("kvern_tier_restored_bytes_total", "counter", "Bytes of keys and values that were fetched.",
+         [](Report t) { return t.restores.bytes; });
+  family("kvern_tier_read_bytes_total", "counter", "Bytes read.",
+         [](Report t) { return t.stats.bytes_read; });
+  family("kvern_tier_written_bytes_total", "counter", "Bytes written.",
+         [](Report t) { return t.stats.bytes_written; });
+  family("kvern_tier_pending", "gauge", "Prefixes that wait or are being saved.",
+         [](Report t) { return t.stats.pending; });
+  family("kvern_tier_pending_bytes", "gauge", "Their bytes.", [](Report t) { return t.stats.pending_bytes; });
+  family("kvern_tier_damaged_total", "counter", "Files that were damaged or missing.",
+         [](Report t) { return t.stats.damaged; });
+  out.family("kvern_tier_saves_total", "counter", "Prefixes that were to be saved, by what became of them.");
+  for (Report t : tiers) {
+    const auto sample = [&](const char* result, uint64_t value) {
+      out.sample(static_cast<double>(value), {{"tier", t.stats.name}, {"result", result}});
+    };
+    sample("saved", t.stats.saved);
+    sample("declined", t.stats.declined);
+    sample("dropped", t.stats.dropped);
+    sample("failed", t.stats.failed);
+  }
 }
 
 }  // namespace kvern::server

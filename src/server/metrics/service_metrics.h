@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
 #include "engine/request/generation_service.h"
 #include "server/metrics/metrics.h"
@@ -35,5 +36,8 @@ struct ServiceMetrics {
 
 /// The service's own counters and gauges.
 void write_service_stats(const engine::ServiceStats& stats, MetricsText& out);
+
+/// What was saved to and restored from the places beyond memory; nothing where there are none.
+void write_tier_reports(const std::vector<engine::TierReport>& tiers, MetricsText& out);
 
 }  // namespace kvern::server

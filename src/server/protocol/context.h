@@ -40,6 +40,8 @@ struct ProtocolLimits {
   size_t max_stored_responses = 1000;
   size_t max_stored_bytes = size_t{64} << 20;
   std::chrono::milliseconds stored_for{std::chrono::hours(24)};
+  /// For /v1/kv/flush to save what is kept.
+  std::chrono::milliseconds flush_timeout{30'000};
 };
 
 /// Made once when the model is loaded, immutable then, shared by all handlers; outlives them. Thread-safe, as

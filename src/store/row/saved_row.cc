@@ -43,30 +43,25 @@ RowRestore::~RowRestore() = default;
 Status RowRestore::begin() {
   const state::RowShape* shape = hit_.restore->shape({});
   if (shape == nullptr) return Ok{};
-  begun_ = true;
   KVERN_TRY(const state::RowShape cut, cache_.shape_after_cut(*shape, hit_.tokens));
   KVERN_TRY(state::RowDraft draft, cache_.draft(cut));
   draft_.emplace(std::move(draft));
   return Ok{};
 }
 
-bool RowRestore::step(size_t most_bytes) {
-  if (!begun_ && status_) status_ = begin();
-  if (!status_) return false;
-  if (!begun_) return !hit_.restore->finished();
-  size_t copied = 0;
-  while (copied < most_bytes) {
+Result<bool> RowRestore::step(size_t most_bytes) {
+  if (!draft_) KVERN_TRY_STATUS(begin());
+  for (size_t copied = 0; draft_ && copied < most_bytes;) {
     const auto piece = hit_.restore->take();
     if (!piece) break;
-    status_ = draft_->write(piece->store, piece->positions, piece->bytes);
-    if (!status_) return false;
+    KVERN_TRY_STATUS(draft_->write(piece->store, piece->positions, piece->bytes));
     copied += piece->bytes.size();
+    copied_bytes_ += piece->bytes.size();
   }
   return !hit_.restore->finished();
 }
 
 Result<std::optional<RowRestore::Row>> RowRestore::finish() {
-  KVERN_TRY_STATUS(status_);
   if (!draft_) return std::optional<Row>();
   const int64_t tokens = std::min({hit_.tokens, hit_.restore->until(), draft_->complete_until()});
   KVERN_TRY(const int64_t minimum, cache_.minimum_reusable_position(draft_->shape()));

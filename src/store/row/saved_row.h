@@ -28,8 +28,9 @@ class RowRestore {
   ~RowRestore();
 
   /// Copies what has arrived, at most about `most_bytes` of it. False when there is nothing more to wait for:
-  /// then finish().
-  bool step(size_t most_bytes);
+  /// then finish(). kExhausted when the cache has no room for the row: it may be called again when there is.
+  /// kInvalidArgument, kCorrupt when the entry does not fit the cache; nothing will come of it then.
+  Result<bool> step(size_t most_bytes);
   /// Waits until step() has something to do.
   void wait(std::chrono::steady_clock::time_point deadline) { hit_.restore->wait(deadline); }
 
@@ -37,17 +38,20 @@ class RowRestore {
     state::RowId row{};
     int64_t tokens = 0;
   };
-  /// The row, with as many tokens as came whole; nothing when too few did. kExhausted when the cache had no
-  /// room, kInvalidArgument when the entry does not fit the cache.
+  /// The row, with as many tokens as came whole; nothing when too few did. It may be called at any time: what
+  /// has not arrived is given up.
   Result<std::optional<Row>> finish();
+
+  /// Whether it holds storage of the cache.
+  bool holds_storage() const { return draft_.has_value(); }
+  uint64_t copied_bytes() const { return copied_bytes_; }
 
  private:
   Status begin();
 
   state::KvCache& cache_;
   TierHit hit_;
-  bool begun_ = false;
-  Status status_ = Ok{};
+  uint64_t copied_bytes_ = 0;
   std::optional<state::RowDraft> draft_;
 };
 

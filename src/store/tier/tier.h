@@ -10,12 +10,12 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 
 #include "base/result.h"
 #include "state/sequence/row_shape.h"
 #include "store/disk/new_entry.h"
 #include "store/prefix/prefix_space.h"
+#include "store/tier/tier_stats.h"
 
 namespace kvern::store {
 
@@ -54,34 +54,6 @@ struct TierHit {
   int64_t tokens = 0;  ///< of the prompt
   /// Begins to fetch.
   std::unique_ptr<TierRestore> restore;
-};
-
-struct TierStats {
-  std::string name;
-  int64_t entries = 0;
-  uint64_t bytes = 0;
-  uint64_t lookups = 0;
-  uint64_t hits = 0;
-  uint64_t saved = 0;
-  uint64_t declined = 0;  ///< offers, for what reason ever
-  uint64_t dropped = 0;   ///< of them, since newer ones came while they waited
-  uint64_t failed = 0;    ///< saves that ended in an error
-  uint64_t pending = 0;   ///< offers that wait or are being saved
-  uint64_t pending_bytes = 0;
-  uint64_t blocks_written = 0;
-  uint64_t blocks_reused = 0;
-  uint64_t bytes_written = 0;
-  uint64_t bytes_read = 0;
-  uint64_t damaged = 0;
-};
-
-/// What flush() could promise.
-struct FlushReport {
-  bool durable = false;  ///< all that had been offered is saved, nothing was dropped or failed meanwhile
-  uint64_t saved = 0;
-  uint64_t dropped = 0;
-  uint64_t failed = 0;
-  uint64_t left = 0;  ///< that the deadline left unsaved
 };
 
 /// Thread-safe. No call but flush and erase waits for a disk or a network longer than an index lookup takes.

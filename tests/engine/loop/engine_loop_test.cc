@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/support/engines.h"
+#include "engine/support/fake_tier.h"
 #include "engine/support/generation.h"
 #include "support/result_matchers.h"
 
@@ -142,6 +143,65 @@ TEST_F(EngineLoopTest, destroying_it_ends_everything) {
   }
   for (const auto& sink : sinks) EXPECT_TRUE(sink->over());
   EXPECT_EQ(engine_->kv().live_bytes(), 0U);
+}
+
+/// Says when it was offered something.
+class AwaitedTier final : public test::FakeTier {
+ public:
+  bool offer(store::NewEntry entry) override {
+    const bool taken = FakeTier::offer(std::move(entry));
+    offers = true;
+    offers.notify_all();
+    return taken;
+  }
+  std::atomic<bool> offers = false;
+};
+
+TEST_F(EngineLoopTest, saves_what_is_kept_while_it_is_idle) {
+  AwaitedTier tier;
+  LoopOptions options;
+  options.prefix.max_bytes = size_t{1} << 30;
+  options.tiers.tiers = {{.tier = &tier}};
+  options.tiers.settle = std::chrono::milliseconds(1);
+  EngineLoop loop(*engine_, *clock_, options);
+  auto sink = std::make_shared<WaitingSink>();
+  ASSERT_OK(loop.submit(request_for(tokens_of(1, 60), 8), sink));
+  tier.offers.wait(false);
+  loop.stop(StopMode::kCancel);
+  loop.wait_stopped();
+  EXPECT_EQ(tier.stored().size(), 1U);
+}
+
+TEST_F(EngineLoopTest, flushes_when_it_is_told_to) {
+  test::FakeTier tier;
+  LoopOptions options;
+  options.prefix.max_bytes = size_t{1} << 30;
+  options.tiers.tiers = {{.tier = &tier}};
+  options.tiers.settle = std::chrono::hours(1);
+  EngineLoop loop(*engine_, *clock_, options);
+  for (uint64_t i = 0; i < 3; ++i) {
+    auto sink = std::make_shared<WaitingSink>();
+    ASSERT_OK(loop.submit(request_for(tokens_of(i, 60), 8), sink));
+    sink->wait();
+  }
+  const auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::minutes(1); };
+  ASSERT_OK_AND_ASSIGN(const FlushReport report, loop.flush(soon()));
+  EXPECT_TRUE(report.durable);
+  EXPECT_EQ(report.saved, 3U);
+  ASSERT_OK_AND_ASSIGN(const FlushReport again, loop.flush(soon()));
+  EXPECT_TRUE(again.durable);
+  EXPECT_EQ(again.saved, 0U);
+  ASSERT_EQ(loop.tiers().size(), 1U);
+  EXPECT_EQ(loop.tiers()[0].stats.saved, 3U);
+  loop.stop(StopMode::kDrain);
+  loop.wait_stopped();
+  EXPECT_ERROR(loop.flush(soon()), kCancelled, "stopped");
+}
+
+TEST_F(EngineLoopTest, has_nothing_to_flush_to_without_tiers) {
+  EngineLoop loop(*engine_, *clock_, {});
+  EXPECT_ERROR(loop.flush(std::chrono::steady_clock::now()), kUnsupported, "memory alone");
+  EXPECT_TRUE(loop.tiers().empty());
 }
 
 TEST_F(EngineLoopTest, refuses_more_than_the_queue_holds) {

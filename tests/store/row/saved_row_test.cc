@@ -52,7 +52,10 @@ std::shared_ptr<const PrefixSpace> space_of(const KvCache& cache) {
 
 Result<std::optional<RowRestore::Row>> restore(KvCache& cache, TierHit hit) {
   RowRestore restore(cache, std::move(hit));
-  while (restore.step(5000)) restore.wait(kForEver);
+  for (bool more = true; more;) {
+    KVERN_TRY(more, restore.step(5000));
+    if (more) restore.wait(kForEver);
+  }
   return restore.finish();
 }
 
@@ -165,6 +168,36 @@ TEST_F(OneRow, ThatFindsNoRoomLeavesNothing) {
   DiskTier tier(*store_, place_.log, {});
   auto to = cache(1000);
   EXPECT_ERROR(restore(*to, *tier.lookup(space_, prompt(), 0)), kExhausted, "");
+  EXPECT_EQ(to->live_bytes(), 0U);
+}
+
+TEST_F(OneRow, MayFindRoomLater) {
+  save();
+  DiskTier tier(*store_, place_.log, {});
+  auto to = cache();
+  RowRestore restore(*to, *tier.lookup(space_, prompt(), 0));
+  restore.wait(kForEver);
+  to->fail_allocations_after(0);
+  EXPECT_ERROR(restore.step(5000), kExhausted, "");
+  EXPECT_FALSE(restore.holds_storage());
+  to->fail_allocations_after();
+  for (bool more = true; more;) {
+    ASSERT_OK_AND_ASSIGN(more, restore.step(5000));
+    if (more) restore.wait(kForEver);
+  }
+  EXPECT_GT(restore.copied_bytes(), 0U);
+  ASSERT_OK_AND_ASSIGN(const auto row, restore.finish());
+  ASSERT_TRUE(row.has_value());
+  EXPECT_EQ(row->tokens, 100);
+}
+
+TEST_F(OneRow, IsNoneWhenNothingHasArrivedYet) {
+  save();
+  DiskTier tier(*store_, place_.log, {.restores = {.threads = 1, .ahead_bytes = 1, .batch_bytes = 1}});
+  auto to = cache();
+  RowRestore restore(*to, *tier.lookup(space_, prompt(), 0));
+  ASSERT_OK_AND_ASSIGN(const auto row, restore.finish());
+  EXPECT_FALSE(row.has_value());
   EXPECT_EQ(to->live_bytes(), 0U);
 }
 

@@ -1,0 +1,39 @@
+#include "engine/tiers/flush.h"
+
+namespace kvern::engine {
+
+TierFlush::TierFlush(std::span<const LoopTier> tiers, uint64_t lost) : lost_(lost) {
+  for (const LoopTier& tier : tiers) {
+    if (tier.saves) tiers_.push_back(tier.tier);
+  }
+  before_ = counts();
+}
+
+FlushReport TierFlush::counts() const {
+  FlushReport sum;
+  for (store::Tier* tier : tiers_) {
+    const store::TierStats stats = tier->stats();
+    sum.saved += stats.saved;
+    sum.dropped += stats.dropped + stats.declined;
+    sum.failed += stats.failed;
+  }
+  return sum;
+}
+
+FlushReport TierFlush::finish(std::chrono::steady_clock::time_point deadline, const Offered& offered) {
+  FlushReport report{.left = offered.left};
+  bool durable = true;
+  for (store::Tier* tier : tiers_) {
+    const FlushReport one = tier->flush(deadline);
+    durable = durable && one.durable;
+    report.left += one.left;
+  }
+  const FlushReport now = counts();
+  report.saved = now.saved - before_.saved;
+  report.dropped = now.dropped - before_.dropped + offered.lost - lost_;
+  report.failed = now.failed - before_.failed;
+  report.durable = durable && report.left == 0 && report.dropped == 0 && report.failed == 0;
+  return report;
+}
+
+}  // namespace kvern::engine

@@ -1,0 +1,1 @@
+list(APPEND KVERN_PROTOCOL_SOURCES protocol/kv/routes.cc)

@@ -1,0 +1,6 @@
+foreach(test flush kv_directory prefix_spaces tiers write_behind)
+  kvern_add_test(tiers/${test}_test.cc LINK kvern::engine)
+endforeach()
+foreach(test restore restart)
+  kvern_add_test(loop/${test}_test.cc LINK kvern::engine)
+endforeach()

@@ -1,0 +1,68 @@
+#include "engine/tiers/flush.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/support/fake_tier.h"
+
+namespace kvern::engine {
+namespace {
+
+using test::FakeTier;
+
+store::NewEntry entry_of(int32_t token) {
+  return {.space = std::make_shared<const store::PrefixSpace>(), .tokens = {token}};
+}
+
+TEST(TierFlush, promises_what_all_tiers_have_saved) {
+  FakeTier one;
+  FakeTier two;
+  TierFlush flush(std::vector<LoopTier>{{.tier = &one}, {.tier = &two}}, 3);
+  one.offer(entry_of(1));
+  two.offer(entry_of(1));
+  const FlushReport report = flush.finish({}, {.lost = 3});
+  EXPECT_TRUE(report.durable);
+  EXPECT_EQ(report.saved, 2U);
+}
+
+TEST(TierFlush, says_what_it_cannot_promise) {
+  FakeTier tier;
+  const std::vector<LoopTier> tiers = {{.tier = &tier}};
+  tier.saves_at_once = false;
+  {
+    TierFlush flush(tiers, 0);
+    tier.offer(entry_of(1));
+    const FlushReport report = flush.finish({}, {});
+    EXPECT_FALSE(report.durable);
+    EXPECT_EQ(report.left, 1U);
+  }
+  {
+    TierFlush flush(tiers, 0);
+    tier.drop_waiting();
+    const FlushReport report = flush.finish({}, {});
+    EXPECT_FALSE(report.durable);
+    EXPECT_EQ(report.dropped, 1U);
+  }
+  {
+    TierFlush flush(tiers, 4);
+    const FlushReport report = flush.finish({}, {.lost = 5});
+    EXPECT_FALSE(report.durable);
+    EXPECT_EQ(report.dropped, 1U);
+  }
+  {
+    TierFlush flush(tiers, 0);
+    const FlushReport report = flush.finish({}, {.left = 1});
+    EXPECT_FALSE(report.durable);
+    EXPECT_EQ(report.left, 1U);
+  }
+  EXPECT_TRUE(TierFlush(tiers, 0).finish({}, {}).durable);
+}
+
+TEST(TierFlush, asks_only_those_that_save) {
+  FakeTier tier;
+  tier.saves_at_once = false;
+  tier.offer(entry_of(1));
+  EXPECT_TRUE(TierFlush(std::vector<LoopTier>{{.tier = &tier, .saves = false}}, 0).finish({}, {}).durable);
+}
+
+}  // namespace
+}  // namespace kvern::engine
