@@ -360,7 +360,8 @@ Status check_server(Environment& environment, const ServeFlags& flags) {
   ServeLog log(flags.log, environment.clock);
   KVERN_TRY(const auto kv, open_kv(environment, flags, log));
   KVERN_TRY(const auto engine, engine::Engine::open(environment.files, flags.model.engine));
-  if (kv != nullptr) KVERN_TRY([[maybe_unused]] const auto tiers, kv->tiers_of(*engine));
+  if (kv == nullptr) return Ok{};
+  KVERN_TRY([[maybe_unused]] const auto tiers, kv->tiers_of(*engine));
   return Ok{};
 }
 

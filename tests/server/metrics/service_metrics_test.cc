@@ -38,6 +38,31 @@ TEST(ServiceMetrics, NoBudgetIsNoUsage) {
   EXPECT_NE(out.take().find("vllm:kv_cache_usage_perc 0\n"), std::string::npos);
 }
 
+TEST(ServiceMetrics, TiersAreSamplesWithTheirNames) {
+  engine::TierReport disk;
+  disk.stats = {
+      .name = "disk", .entries = 7, .lookups = 5, .hits = 4, .saved = 3, .dropped = 2, .damaged = 1};
+  disk.restores = {.restores = 4, .tokens = 400, .bytes = 4096, .cut_short = 1};
+  engine::TierReport far;
+  far.stats.name = "redis";
+  MetricsText out;
+  write_tier_reports({disk, far}, out);
+  const std::string text = out.take();
+  for (const char* line :
+       {"kvern_tier_entries{tier=\"disk\"} 7\n", "kvern_tier_entries{tier=\"redis\"} 0\n",
+        "kvern_tier_lookups_total{tier=\"disk\"} 5\n", "kvern_tier_hits_total{tier=\"disk\"} 4\n",
+        "kvern_tier_restored_tokens_total{tier=\"disk\"} 400\n",
+        "kvern_tier_restored_bytes_total{tier=\"disk\"} 4096\n",
+        "kvern_tier_restores_short_total{tier=\"disk\"} 1\n",
+        "kvern_tier_saves_total{tier=\"disk\",result=\"saved\"} 3\n",
+        "kvern_tier_saves_total{tier=\"disk\",result=\"dropped\"} 2\n",
+        "kvern_tier_damaged_total{tier=\"disk\"} 1\n", "# TYPE kvern_tier_hits_total counter\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line;
+  MetricsText none;
+  write_tier_reports({}, none);
+  EXPECT_EQ(none.take(), "");
+}
+
 TEST(ServiceMetrics, TimesAreHistogramsWithVllmsNames) {
   Metrics metrics;
   ServiceMetrics service(metrics);

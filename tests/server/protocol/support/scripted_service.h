@@ -38,6 +38,11 @@ class ScriptedService : public engine::GenerationService {
   void cancel(engine::Ticket ticket) override;
   engine::ServiceStats stats() const override { return stats_; }
   std::vector<engine::RowInfo> rows() const override { return rows_; }
+  Result<engine::FlushReport> flush(std::chrono::steady_clock::time_point deadline) override {
+    return flush_ ? flush_(deadline) : GenerationService::flush(deadline);
+  }
+  using Flush = std::function<Result<engine::FlushReport>(std::chrono::steady_clock::time_point)>;
+  void flush_with(Flush flush) { flush_ = std::move(flush); }
   /// What stats() and rows() say. Not while others use the service.
   void show(engine::ServiceStats stats, std::vector<engine::RowInfo> rows) {
     stats_ = stats;
@@ -52,6 +57,7 @@ class ScriptedService : public engine::GenerationService {
 
  private:
   Play play_;
+  Flush flush_;
   engine::ServiceStats stats_;
   std::vector<engine::RowInfo> rows_;
   std::optional<Error> refusal_;

@@ -1,0 +1,68 @@
+#include "server/protocol/kv/routes.h"
+
+#include <gtest/gtest.h>
+
+#include "server/protocol/support/protocol_world.h"
+#include "support/result_matchers.h"
+
+namespace kvern::server::kv {
+namespace {
+
+using test::at;
+
+class KvRoutesTest : public testing::Test {
+ protected:
+  KvRoutesTest() { add_routes(router_, world_.context, world_.executor); }
+  json::value flush(const Result<engine::FlushReport>& report) {
+    world_.service.flush_with([&](auto deadline) {
+      deadline_ = deadline;
+      return report;
+    });
+    EXPECT_TRUE(world_.ask(router_, {.method = "POST", .path = "/v1/kv/flush"}));
+    return parse_json(world_.answer().body, "answer").value_or(nullptr);
+  }
+
+  test::ProtocolWorld world_;
+  Router router_;
+  std::chrono::steady_clock::time_point deadline_;
+};
+
+TEST_F(KvRoutesTest, a_flush_says_that_all_is_durable) {
+  world_.context.limits.flush_timeout = std::chrono::milliseconds(700);
+  const json::value answer = flush(engine::FlushReport{.durable = true, .saved = 3});
+  EXPECT_EQ(world_.answer().status, 200);
+  EXPECT_EQ(answer,
+            json::value({{"durable", true}, {"saved", 3}, {"dropped", 0}, {"failed", 0}, {"left", 0}}));
+  EXPECT_EQ(deadline_, world_.clock.now() + std::chrono::milliseconds(700));
+}
+
+TEST_F(KvRoutesTest, a_flush_that_took_too_long_is_a_timeout) {
+  const json::value answer = flush(engine::FlushReport{.saved = 1, .left = 2});
+  EXPECT_EQ(world_.answer().status, 504);
+  EXPECT_EQ(at(answer, "durable"), json::value(false));
+  EXPECT_EQ(at(answer, "left"), json::value(2));
+  EXPECT_EQ(at(answer, "error.code"), json::value("flush_timeout"));
+}
+
+TEST_F(KvRoutesTest, a_flush_that_lost_something_says_what) {
+  const json::value answer = flush(engine::FlushReport{.dropped = 1, .failed = 2});
+  EXPECT_EQ(world_.answer().status, 503);
+  EXPECT_EQ(at(answer, "failed"), json::value(2));
+  EXPECT_EQ(at(answer, "error.code"), json::value("flush_incomplete"));
+  EXPECT_EQ(at(answer, "error.message"),
+            json::value("3 prefixes were not saved: 2 failed, 1 were dropped since others came"));
+}
+
+TEST_F(KvRoutesTest, there_is_nothing_to_flush_to_without_a_directory) {
+  const json::value answer = flush(fail(ErrorCode::kUnsupported, "nothing to save to"));
+  EXPECT_EQ(world_.answer().status, 501);
+  EXPECT_EQ(at(answer, "error.code"), json::value("no_kv_directory"));
+}
+
+TEST_F(KvRoutesTest, a_loop_that_has_ended_saves_nothing) {
+  flush(fail(ErrorCode::kCancelled, "the engine is being stopped"));
+  EXPECT_EQ(world_.answer().status, 503);
+}
+
+}  // namespace
+}  // namespace kvern::server::kv
