@@ -115,7 +115,7 @@ class Settings(Saved):
     def test_a_directory_that_cannot_be_is_an_error(self):
         self.fails(["-m", MODEL, "--check", "--kv-dir", str(self.folder / "no/such")], 2, "saved prefixes cannot", "no/such")
         file = self.file("file", "text")
-        self.fails(["-m", MODEL, "--check", "--kv-dir", file], 1, "saved prefixes cannot", file)
+        self.fails(["-m", MODEL, "--check", "--kv-dir", file], 2, "saved prefixes cannot", file)
         self.fails(["-m", MODEL, "--kv-read-only"], 2, "--kv-dir")
         self.fails(["-m", MODEL, "--kv-dir", self.directory, "--kv-dir-size", "many"], 2, "--kv-dir-size")
 
