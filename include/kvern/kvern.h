@@ -218,6 +218,7 @@ typedef struct kvern_model_options {
   int64_t context_tokens; /* prompt and answer together; 0: what the model was made for */
   const char* kv_type;    /* as kvern_kv_options.type */
   const char* cpu_target; /* as for kvern_compute_new */
+  const char* kv_dir;     /* where beginnings of prompts outlive the program; NULL: nowhere */
 } kvern_model_options;
 kvern_model_options kvern_model_options_default(void);
 

@@ -1,5 +1,7 @@
 // kvern run: a conversation at the terminal.
 #include <iostream>
+#include <memory>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -10,6 +12,7 @@
 #include "cli/output.h"
 #include "engine/chat/chat_prompt.h"
 #include "engine/loop/session.h"
+#include "engine/tiers/kv_directory.h"
 
 namespace kvern::cli {
 namespace {
@@ -25,13 +28,18 @@ struct RunFlags {
   ModelFlags model;
   GenerationFlags generation;
   std::string system;
+  std::string kv_dir;
 };
+
+// Before the program ends.
+constexpr std::chrono::seconds kSaveAtEnd{30};
 
 /// The state of one interactive run.
 class Conversation {
  public:
-  Conversation(Environment& environment, engine::Engine& engine, const RunFlags& flags)
-      : environment_(environment), engine_(engine), flags_(flags), session_(engine) {
+  Conversation(Environment& environment, engine::Engine& engine, const RunFlags& flags,
+               engine::TierOptions tiers)
+      : environment_(environment), engine_(engine), flags_(flags), session_(engine, std::move(tiers)) {
     reset();
   }
 
@@ -39,6 +47,12 @@ class Conversation {
     chat_.clear();
     plain_text_.clear();
     if (!flags_.system.empty()) chat_.add("system", flags_.system);
+  }
+
+  /// For the next run.
+  void save() {
+    if (!session_.save(environment_.clock.now() + kSaveAtEnd).durable)
+      write_stderr("The conversation could not be saved.\n");
   }
 
   /// Answers one message on stdout.
@@ -109,15 +123,12 @@ Result<LineKind> handle_command(const std::string& line, Conversation& conversat
   return LineKind::kHandled;
 }
 
-Result<ExitCode> run(Environment& environment, const RunFlags& flags) {
-  KVERN_TRY(const std::unique_ptr<engine::Engine> engine, open_engine(environment, flags.model));
-  Conversation conversation(environment, *engine, flags);
+Result<ExitCode> converse(const engine::Engine& engine, Conversation& conversation) {
   const bool talk = stdout_is_terminal();
   if (talk) {
-    write_stderr(fmt::format("{}; /help lists the commands.\n",
-                             engine->chat_template()
-                                 ? "Chatting"
-                                 : "This model has no chat template: it continues what you type"));
+    write_stderr(fmt::format(
+        "{}; /help lists the commands.\n",
+        engine.chat_template() ? "Chatting" : "This model has no chat template: it continues what you type"));
   }
   std::string line;
   for (;;) {
@@ -138,6 +149,23 @@ Result<ExitCode> run(Environment& environment, const RunFlags& flags) {
   }
 }
 
+Result<ExitCode> run(Environment& environment, const RunFlags& flags) {
+  std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<engine::KvDirectory> kv;  // gone before the engine
+  engine::TierOptions tiers;
+  if (!flags.kv_dir.empty()) {
+    KVERN_TRY(kv, engine::KvDirectory::open(
+                      {.files = environment.files, .clock = environment.clock, .log = environment.log},
+                      {.path = flags.kv_dir}));
+  }
+  KVERN_TRY(engine, open_engine(environment, flags.model));
+  if (kv != nullptr) KVERN_TRY_STATUS(kv->add_to(tiers, *engine));
+  Conversation conversation(environment, *engine, flags, std::move(tiers));
+  const auto left = converse(*engine, conversation);
+  if (kv != nullptr) conversation.save();
+  return left;
+}
+
 }  // namespace
 
 void add_run(CLI::App& app, Command& chosen) {
@@ -146,6 +174,10 @@ void add_run(CLI::App& app, Command& chosen) {
   CLI::App& command = *app.add_subcommand("run", "Talk with a model at the terminal");
   add_model_flags(command, flags->model, ModelArgument::kPositional);
   command.add_option("--system,--system-prompt", flags->system, "The system message")->type_name("TEXT");
+  command
+      .add_option("--kv-dir", flags->kv_dir,
+                  "Directory in which what was computed for a conversation is saved, for later runs")
+      ->type_name("DIR");
   add_generation_flags(command, flags->generation);
   command.footer("Example:\n  kvern run model.gguf --system \"You are brief.\"");
   command.callback(

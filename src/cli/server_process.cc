@@ -164,13 +164,7 @@ void ServerProcess::load() {
   const auto begin = steady_clock::now();
   engine::LoopOptions loop = flags_.loop;
   Status opened = open_model();
-  if (opened && loaded_.kv != nullptr) {
-    const auto settle = loop.tiers.settle;
-    auto tiers = loaded_.kv->tiers_of(*loaded_.engine);
-    if (tiers) loop.tiers = *std::move(tiers);
-    if (!tiers) opened = std::unexpected(tiers.error());
-    loop.tiers.settle = settle;
-  }
+  if (opened && loaded_.kv != nullptr) opened = loaded_.kv->add_to(loop.tiers, *loaded_.engine);
   if (!opened) {
     load_error_ = opened.error();
     app_->fail(opened.error().to_string());
@@ -361,8 +355,8 @@ Status check_server(Environment& environment, const ServeFlags& flags) {
   KVERN_TRY(const auto kv, open_kv(environment, flags, log));
   KVERN_TRY(const auto engine, engine::Engine::open(environment.files, flags.model.engine));
   if (kv == nullptr) return Ok{};
-  KVERN_TRY([[maybe_unused]] const auto tiers, kv->tiers_of(*engine));
-  return Ok{};
+  engine::TierOptions tiers;
+  return kv->add_to(tiers, *engine);
 }
 
 Result<ExitCode> run_server(Environment& environment, const ServeFlags& flags) {

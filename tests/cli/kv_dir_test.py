@@ -8,7 +8,7 @@ import sys
 import unittest
 
 import kvern_process
-from kvern_process import MODEL
+from kvern_process import MODEL, kvern
 from serve_test import Server, Test
 
 STORY = ("Once upon a time there was a little girl named Lily who lived in a small house near the big forest. "
@@ -91,6 +91,16 @@ class Restarts(Saved):
                 self.assertGreater(self.chat(server, self.FIRST)[1], 40)
                 server.signal(signal.SIGTERM)
                 server.wait()
+
+    def test_a_conversation_at_the_terminal_is_saved(self):
+        flags = ("run", MODEL, "--kv-dir", self.directory, "--temp", 0, "-n", 12)
+        first = kvern(*flags, stdin=STORY.encode() + b"\n")
+        second = kvern(*flags, stdin=STORY.encode() + b"\n")
+        self.assertEqual((first.code, second.code), (0, 0), first.err + second.err)
+        self.assertEqual(first.text, second.text)
+        entries = kvern("kv", "ls", self.directory, "--json")
+        self.assertEqual(entries.code, 0, entries.err)
+        self.assertEqual(len(entries.json["entries"]), 1, entries.text)
 
     def test_keys_do_not_share(self):
         keys = ("--api-key", "alice:a", "--api-key", "bob:b")

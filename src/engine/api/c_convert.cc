@@ -24,7 +24,8 @@ Result<ModelOptions> model_options_of(const kvern_model_options& options) {
                       .threads = options.threads,
                       .context_tokens = options.context_tokens,
                       .kv_type = options.kv_type,
-                      .cpu_target = options.cpu_target};
+                      .cpu_target = options.cpu_target,
+                      .kv_dir = options.kv_dir == nullptr ? "" : options.kv_dir};
 }
 
 Result<GenerateOptions> generate_options_of(const kvern_generate_options& options) {

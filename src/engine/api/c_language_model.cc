@@ -67,7 +67,12 @@ Status generate(kvern_model* model, const kvern_generate_options* asked, kvern_g
 }  // namespace
 
 kvern_model_options kvern_model_options_default(void) {
-  return {.path = nullptr, .threads = 0, .context_tokens = 0, .kv_type = "f16", .cpu_target = "auto"};
+  return {.path = nullptr,
+          .threads = 0,
+          .context_tokens = 0,
+          .kv_type = "f16",
+          .cpu_target = "auto",
+          .kv_dir = nullptr};
 }
 
 kvern_code kvern_model_load(const kvern_model_options* options, kvern_model** out, kvern_error* error) {

@@ -38,6 +38,7 @@ struct Engine::Core {
   std::unique_ptr<Files> files = make_posix_files();
   std::unique_ptr<Clock> clock = make_system_clock();
   std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<engine::KvDirectory> kv;                 // null: nothing is saved
   Result<std::shared_ptr<const engine::ChatFormat>> chat;  // or why the model cannot chat
   std::unique_ptr<engine::RequestGrammars> grammars;
   std::unique_ptr<engine::EngineLoop> loop;
@@ -147,6 +148,7 @@ Engine& Engine::operator=(Engine&& other) noexcept {
 }
 Engine::~Engine() {
   if (core_ == nullptr) return;
+  if (core_->kv != nullptr) static_cast<void>(core_->loop->flush(core_->clock->now() + engine::kSaveAtEnd));
   // A reply that is being cancelled may hold the core for a moment longer.
   core_->loop->stop(engine::StopMode::kCancel);
   core_->loop->wait_stopped();
@@ -161,10 +163,11 @@ Result<Engine> Engine::load(const EngineOptions& options) {
   KVERN_TRY(core->engine, engine::Engine::open(*core->files, wanted));
   core->chat = engine::ChatFormat::create(*core->engine);
   core->grammars = std::make_unique<engine::RequestGrammars>(*core->engine);
-  const size_t budget = core->engine->kv().options().budget_bytes;
+  engine::LoopOptions loop = loop_options(options, core->engine->kv().options().budget_bytes);
+  KVERN_TRY(core->kv, engine::open_kv_directory(options.model, *core->files, *core->clock));
+  if (core->kv != nullptr) KVERN_TRY_STATUS(core->kv->add_to(loop.tiers, *core->engine));
   try {
-    core->loop =
-        std::make_unique<engine::EngineLoop>(*core->engine, *core->clock, loop_options(options, budget));
+    core->loop = std::make_unique<engine::EngineLoop>(*core->engine, *core->clock, loop);
   } catch (const std::system_error&) {
     return fail(ErrorCode::kExhausted, "the system gives no thread", "threads");
   }

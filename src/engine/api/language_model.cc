@@ -12,7 +12,15 @@ struct LanguageModel::Impl {
   std::unique_ptr<Files> files;
   std::unique_ptr<Clock> clock;
   std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<engine::KvDirectory> kv;   // null: nothing is saved
   std::unique_ptr<engine::Session> session;  // destroyed before the engine, which holds its row
+
+  Impl() = default;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl() {
+    if (kv != nullptr && session != nullptr) session->save(clock->now() + engine::kSaveAtEnd);
+  }
 
   Result<const text::Tokenizer*> tokenizer() const {
     if (engine->tokenizer() != nullptr) return engine->tokenizer();
@@ -45,7 +53,10 @@ Result<LanguageModel> LanguageModel::load(const ModelOptions& options) {
   impl->files = make_posix_files();
   impl->clock = make_system_clock();
   KVERN_TRY(impl->engine, engine::Engine::open(*impl->files, engine::engine_options(options)));
-  impl->session = std::make_unique<engine::Session>(*impl->engine);
+  engine::TierOptions tiers;
+  KVERN_TRY(impl->kv, engine::open_kv_directory(options, *impl->files, *impl->clock));
+  if (impl->kv != nullptr) KVERN_TRY_STATUS(impl->kv->add_to(tiers, *impl->engine));
+  impl->session = std::make_unique<engine::Session>(*impl->engine, std::move(tiers));
   return LanguageModel(std::move(impl));
 }
 

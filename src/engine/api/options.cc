@@ -1,5 +1,7 @@
 #include "engine/api/options.h"
 
+#include "base/log.h"
+
 namespace kvern::engine {
 
 EngineOptions engine_options(const ModelOptions& options) {
@@ -8,6 +10,12 @@ EngineOptions engine_options(const ModelOptions& options) {
           .threads = options.threads,
           .context_tokens = options.context_tokens,
           .kv = {.type = options.kv_type}};
+}
+
+Result<std::unique_ptr<KvDirectory>> open_kv_directory(const ModelOptions& options, Files& files,
+                                                       const Clock& clock) {
+  if (options.kv_dir.empty()) return nullptr;
+  return KvDirectory::open({.files = files, .clock = clock, .log = null_log()}, {.path = options.kv_dir});
 }
 
 GenerateRequest generate_request(const GenerateOptions& options) {

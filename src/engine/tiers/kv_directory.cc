@@ -39,11 +39,10 @@ Result<std::unique_ptr<KvDirectory>> KvDirectory::open(const Parts& parts,
   return directory;
 }
 
-Result<TierOptions> KvDirectory::tiers_of(const Engine& engine) {
-  TierOptions options;
+Status KvDirectory::add_to(TierOptions& options, const Engine& engine) {
   KVERN_TRY(options.identity, prefix_identity(engine));
   options.tiers.push_back({.tier = tier_.get(), .saves = !options_.read_only});
-  return options;
+  return Ok{};
 }
 
 std::string KvDirectory::summary() {

@@ -39,8 +39,8 @@ class KvDirectory {
 
   store::DiskStore& store() { return *store_; }
   store::Tier& tier() { return *tier_; }
-  /// It as the only tier of this engine.
-  Result<TierOptions> tiers_of(const Engine& engine);
+  /// Makes it the next tier of a loop of this engine.
+  Status add_to(TierOptions& options, const Engine& engine);
   /// "12 entries, 3.4 MiB" and the like, for people.
   std::string summary();
 

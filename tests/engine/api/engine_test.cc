@@ -9,6 +9,7 @@
 
 #include "support/result_matchers.h"
 #include "support/shared_data.h"
+#include "support/temporary_directory.h"
 
 namespace kvern {
 namespace {
@@ -244,6 +245,21 @@ TEST(Engine, runs_models_without_a_tokenizer_by_ids) {
   EXPECT_ERROR(bare.tokenize("text"), kInvalidArgument, "no tokenizer");
   EXPECT_ERROR(bare.detokenize({1}), kInvalidArgument, "no tokenizer");
   EXPECT_FALSE(complete(bare, {.ids = {1, 2, 3}, .options = greedy(4)}).choices[0].ids.empty());
+}
+
+TEST(Engine, takes_up_what_another_one_has_saved) {
+  const test::TemporaryDirectory folder;
+  const std::string text = "One day, a small boy named Tom found a red ball in the park and took it home. ";
+  const auto run = [&] {
+    auto engine = Engine::load({.model = {.path = bundled(), .kv_dir = folder.file("kv")}});
+    EXPECT_OK(engine);
+    return complete(*engine, {.prompt = text + text, .options = greedy(8)});
+  };
+  const Completion first = run();
+  const Completion second = run();
+  EXPECT_EQ(first.usage.cached_tokens, 0);
+  EXPECT_EQ(second.usage.cached_tokens, second.usage.prompt_tokens - 1);
+  EXPECT_EQ(first.choices[0].ids, second.choices[0].ids);
 }
 
 TEST(Engine, says_what_is_wrong_with_its_options) {

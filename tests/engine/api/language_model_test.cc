@@ -4,6 +4,7 @@
 
 #include "support/result_matchers.h"
 #include "support/shared_data.h"
+#include "support/temporary_directory.h"
 
 namespace kvern {
 namespace {
@@ -97,6 +98,22 @@ TEST_F(LanguageModelTest, errors_say_what_is_wrong) {
   ASSERT_OK_AND_ASSIGN(const Generation ids, bare.generate(std::vector<int32_t>{1, 2}, greedy(3)));
   EXPECT_EQ(ids.ids.size(), 3U);
   EXPECT_EQ(ids.text, "");
+}
+
+TEST_F(LanguageModelTest, a_directory_outlives_it) {
+  const test::TemporaryDirectory folder;
+  const std::string text = "One day, a small boy named Tom found a red ball in the park and took it home. ";
+  std::vector<int32_t> ids;
+  for (const bool again : {false, true}) {
+    ASSERT_OK_AND_ASSIGN(LanguageModel model, load({.kv_dir = folder.file("kv")}));
+    ASSERT_OK_AND_ASSIGN(const Generation made, model.generate(text + text, greedy(8)));
+    EXPECT_EQ(made.reused_tokens, again ? made.prompt_tokens - 1 : 0);
+    if (again) {
+      EXPECT_EQ(made.ids, ids);
+    }
+    ids = made.ids;
+  }
+  EXPECT_ERROR(load({.kv_dir = folder.file("no/such")}), kNotFound, "saved prefixes");
 }
 
 TEST_F(LanguageModelTest, can_be_moved) {

@@ -71,7 +71,7 @@ class Machine {
     LoopOptions loop;
     loop.prefix.max_bytes = settings.prefix_bytes;
     loop.prefix.snapshot_tokens = 64;
-    KVERN_TRY(loop.tiers, process.kv->tiers_of(*process.engine));
+    KVERN_TRY_STATUS(process.kv->add_to(loop.tiers, *process.engine));
     loop.tiers.settle = std::chrono::milliseconds(0);
     process.batch = std::make_unique<Batch>(*process.engine, *clock_, loop);
     return process;
@@ -270,7 +270,8 @@ TEST(RestartOther, sessions_save_their_conversation) {
     ASSERT_OK_AND_ASSIGN(const auto engine, test::open_bundled());
     ASSERT_OK_AND_ASSIGN(const auto kv, KvDirectory::open({.files = *files, .clock = *clock, .log = log},
                                                           {.path = folder.path() + "/kv"}));
-    ASSERT_OK_AND_ASSIGN(TierOptions tiers, kv->tiers_of(*engine));
+    TierOptions tiers;
+    ASSERT_OK(kv->add_to(tiers, *engine));
     Session session(*engine, std::move(tiers));
     ASSERT_OK_AND_ASSIGN(const GenerateResult result, session.generate(request));
     EXPECT_EQ(result.reused_tokens, reused);

@@ -417,5 +417,46 @@ TEST_F(RestoreTest, B53_gives_way_to_rows_that_run) {
   EXPECT_EQ(batch.stats().restores[0].cut_short, 1U);
 }
 
+// What is evicted while it is saved stays in memory until then: a row that needs it waits, alone.
+TEST_F(RestoreTest, waits_for_storage_that_is_being_saved) {
+  ASSERT_OK_AND_ASSIGN(const auto roomy, open(0));
+  const size_t budget = roomy->kv().projected_bytes(240);
+  const ServiceRequest large = request_for(tokens_of(41, 150), 80);
+  const auto expected = run_cold(*roomy, large);
+  for (const bool saves : {true, false}) {
+    ASSERT_OK_AND_ASSIGN(const auto tight, open(budget));
+    ManualClock clock{{}};
+    FakeTier tier;
+    tier.saves_at_once = false;
+    {
+      LoopOptions loop = options(budget);
+      loop.tiers.tiers = {{.tier = &tier}};
+      Batch batch(*tight, clock, loop);
+      submit(batch, request_for(tokens_of(40, 100), 2));
+      run_all(batch);
+      batch.step();
+      ASSERT_THAT(tier.offered, SizeIs(1));
+      const auto sink = submit(batch, large);
+      steps(batch, 100);
+      EXPECT_FALSE(sink->over());
+      const int64_t before = batch.rows()[0].generated_tokens;
+      steps(batch, 10);
+      EXPECT_EQ(batch.rows()[0].generated_tokens, before);
+      EXPECT_EQ(batch.stats().prefix_entries, 0);
+      if (saves) {
+        tier.save_waiting();
+        run_all(batch);
+        expect_same(*sink, *expected);
+      } else {
+        clock.advance(std::chrono::seconds(31));
+        batch.step();
+        ASSERT_TRUE(sink->error);
+        EXPECT_EQ(sink->error->code, ErrorCode::kExhausted);
+      }
+    }
+    tier.drop_waiting();
+  }
+}
+
 }  // namespace
 }  // namespace kvern::engine
