@@ -79,7 +79,7 @@ BENCHMARK(decode_steps)
     ->Args({16, 0})
     ->Args({64, 0})
     ->Args({64, 256})
-    ->Iterations(2000)
+    ->Iterations(1000)
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);
 

@@ -11,7 +11,6 @@ namespace kvern::text {
 namespace {
 
 using StepState = Decoder::StepState;
-using Tokens = std::vector<std::string>;
 
 enum class Invalid : uint8_t {
   kPerRun,   ///< One U+FFFD for each ill-formed beginning of a character.
@@ -37,42 +36,52 @@ std::string take_characters(std::string& bytes, bool last, Invalid invalid) {
   return out;
 }
 
-void emit(std::string text, Tokens& out) {
-  if (!text.empty()) out.push_back(std::move(text));
+// Each step has feed(), which maps a token, and end(), which gives up what was held back. What they call is
+// the rest of the chain: next(std::string), and give() where an empty text is none.
+
+template <typename Next>
+void give(std::string text, const Next& next) {
+  if (!text.empty()) next(std::move(text));
 }
 
-// Each step has feed(), which maps a token, and end(), which gives up what was held back.
-
-void feed(const DecodeByteLevel&, StepState& state, std::string token, bool, Tokens& out) {
+template <typename Next>
+void feed(const DecodeByteLevel&, StepState& state, std::string token, bool, const Next& next) {
   if (!append_bytes_of_characters(state.pending, token)) state.pending += token;
-  emit(take_characters(state.pending, false, Invalid::kPerRun), out);
+  give(take_characters(state.pending, false, Invalid::kPerRun), next);
 }
-void end(const DecodeByteLevel&, StepState& state, bool, Tokens& out) {
-  emit(take_characters(state.pending, true, Invalid::kPerRun), out);
+template <typename Next>
+void end(const DecodeByteLevel&, StepState& state, bool, const Next& next) {
+  give(take_characters(state.pending, true, Invalid::kPerRun), next);
 }
 
-void feed(const DecodeByteFallback&, StepState& state, std::string token, bool, Tokens& out) {
+template <typename Next>
+void feed(const DecodeByteFallback&, StepState& state, std::string token, bool, const Next& next) {
   if (const auto byte = byte_of_token_text(token)) {
     state.pending += static_cast<char>(*byte);
-    emit(take_characters(state.pending, false, Invalid::kPerByte), out);
+    give(take_characters(state.pending, false, Invalid::kPerByte), next);
     return;
   }
-  emit(take_characters(state.pending, true, Invalid::kPerByte), out);
-  out.push_back(std::move(token));
+  give(take_characters(state.pending, true, Invalid::kPerByte), next);
+  next(std::move(token));
 }
-void end(const DecodeByteFallback&, StepState& state, bool, Tokens& out) {
-  emit(take_characters(state.pending, true, Invalid::kPerByte), out);
+template <typename Next>
+void end(const DecodeByteFallback&, StepState& state, bool, const Next& next) {
+  give(take_characters(state.pending, true, Invalid::kPerByte), next);
 }
 
-void feed(const DecodeFuse&, StepState&, std::string token, bool, Tokens& out) {
-  emit(std::move(token), out);
+template <typename Next>
+void feed(const DecodeFuse&, StepState&, std::string token, bool, const Next& next) {
+  give(std::move(token), next);
 }
-void end(const DecodeFuse&, StepState&, bool, Tokens&) {}
+template <typename Next>
+void end(const DecodeFuse&, StepState&, bool, const Next&) {}
 
-void feed(const DecodeReplace& step, StepState&, std::string token, bool, Tokens& out) {
-  out.push_back(step.replacement.apply(token));
+template <typename Next>
+void feed(const DecodeReplace& step, StepState&, std::string token, bool, const Next& next) {
+  next(step.replacement.apply(token));
 }
-void end(const DecodeReplace&, StepState&, bool, Tokens&) {}
+template <typename Next>
+void end(const DecodeReplace&, StepState&, bool, const Next&) {}
 
 /// Removes up to `limit` of `character` from the front of `text`; how many.
 size_t strip_front(std::string_view& text, std::string_view character, size_t limit) {
@@ -87,12 +96,13 @@ size_t strip_back(std::string_view& text, std::string_view character, size_t lim
   return count;
 }
 
-void feed(const DecodeStrip& step, StepState& state, std::string token, bool fused, Tokens& out) {
+template <typename Next>
+void feed(const DecodeStrip& step, StepState& state, std::string token, bool fused, const Next& next) {
   std::string_view text = token;
   if (!fused) {
     strip_front(text, step.character, step.start);
     strip_back(text, step.character, step.stop);
-    out.emplace_back(text);
+    next(std::string(text));
     return;
   }
   if (!state.past_start) {
@@ -104,26 +114,33 @@ void feed(const DecodeStrip& step, StepState& state, std::string token, bool fus
   std::string_view certain = state.pending;
   strip_back(certain, step.character, step.stop);
   const size_t length = certain.size();
-  emit(std::string(certain), out);
+  give(std::string(certain), next);
   state.pending.erase(0, length);
 }
-void end(const DecodeStrip&, StepState& state, bool, Tokens&) { state.pending.clear(); }
+template <typename Next>
+void end(const DecodeStrip&, StepState& state, bool, const Next&) {
+  state.pending.clear();
+}
 
-void feed(const DecodeMetaspace& step, StepState& state, std::string token, bool fused, Tokens& out) {
+template <typename Next>
+void feed(const DecodeMetaspace& step, StepState& state, std::string token, bool fused, const Next& next) {
   const bool first = fused || state.seen++ == 0;
   const bool drop = first && !step.keep_first;
   const Replacement spaces{.pattern = Pattern{.literal = step.replacement, .regex = {}},
                            .content = drop ? "" : " "};
-  out.push_back(spaces.apply(token));
+  next(spaces.apply(token));
 }
-void end(const DecodeMetaspace&, StepState&, bool, Tokens&) {}
+template <typename Next>
+void end(const DecodeMetaspace&, StepState&, bool, const Next&) {}
 
-void feed(const DecodeJoinWithSpaces&, StepState& state, std::string token, bool, Tokens& out) {
+template <typename Next>
+void feed(const DecodeJoinWithSpaces&, StepState& state, std::string token, bool, const Next& next) {
   std::string text = state.seen++ > 0 ? " " : "";
   text += token;
-  out.push_back(std::move(text));
+  next(std::move(text));
 }
-void end(const DecodeJoinWithSpaces&, StepState&, bool, Tokens&) {}
+template <typename Next>
+void end(const DecodeJoinWithSpaces&, StepState&, bool, const Next&) {}
 
 bool fuses(const DecoderStep& step) {
   return std::holds_alternative<DecodeByteLevel>(step) || std::holds_alternative<DecodeFuse>(step);
@@ -151,30 +168,28 @@ std::string Decoder::space_mark() const {
   return {};
 }
 
-void Decoder::run(State& state, size_t from, Tokens tokens, std::string& out) const {
-  for (size_t i = from; i < steps_.size() && !tokens.empty(); ++i) {
-    Tokens next;
-    for (std::string& token : tokens)
-      std::visit(
-          [&](const auto& step) { feed(step, state.steps[i], std::move(token), steps_[i].fused, next); },
-          steps_[i].step);
-    tokens = std::move(next);
+void Decoder::run(State& state, size_t from, std::string token, std::string& out) const {
+  if (from == steps_.size()) {
+    out += token;
+    return;
   }
-  for (const std::string& token : tokens) out += token;
+  const auto next = [&](std::string text) { run(state, from + 1, std::move(text), out); };
+  std::visit(
+      [&](const auto& step) { feed(step, state.steps[from], std::move(token), steps_[from].fused, next); },
+      steps_[from].step);
 }
 
 std::string Decoder::push(State& state, std::string_view token) const {
   std::string out;
-  run(state, 0, {std::string(token)}, out);
+  run(state, 0, std::string(token), out);
   return out;
 }
 
 std::string Decoder::finish(State& state) const {
   std::string out;
   for (size_t i = 0; i < steps_.size(); ++i) {
-    Tokens rest;
-    std::visit([&](const auto& step) { end(step, state.steps[i], steps_[i].fused, rest); }, steps_[i].step);
-    run(state, i + 1, std::move(rest), out);
+    const auto next = [&](std::string text) { run(state, i + 1, std::move(text), out); };
+    std::visit([&](const auto& step) { end(step, state.steps[i], steps_[i].fused, next); }, steps_[i].step);
   }
   return out;
 }

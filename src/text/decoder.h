@@ -70,7 +70,8 @@ class Decoder {
     DecoderStep step;
     bool fused = false;  ///< Its input is one text that comes in parts.
   };
-  void run(State& state, size_t from, std::vector<std::string> tokens, std::string& out) const;
+  /// Takes one token through the steps from `from` on.
+  void run(State& state, size_t from, std::string token, std::string& out) const;
 
   std::vector<Entry> steps_;
   bool fused_ = false;

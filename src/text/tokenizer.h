@@ -100,6 +100,8 @@ class StreamDecoder {
   std::string push(TokenId id);
   /// What was held back; afterwards the decoder is as new.
   std::string finish();
+  /// What push() changes, for those who have it fetched ahead of time.
+  std::span<const Decoder::StepState> memory() const { return state_.steps; }
 
  private:
   const Tokenizer& tokenizer_;

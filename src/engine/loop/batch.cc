@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/loop/delivery.h"
+#include "engine/loop/row_prefetch.h"
 
 namespace kvern::engine {
 namespace {
@@ -55,6 +56,7 @@ void Batch::enqueue(Ticket ticket, ServiceRequest spec, std::shared_ptr<Generati
   const auto id = static_cast<uint64_t>(ticket);
   auto request = std::make_unique<Request>();
   request->ticket = ticket;
+  request->gives_best = spec.best > 0;
   request->spec = std::move(spec);
   request->sink = std::move(sink);
   request->submitted = clock_.now();
@@ -159,7 +161,7 @@ void Batch::step() {
     const double sampled = seconds_between(sampling, clock_.now());
     stats_.sample_seconds += sampled;
     outside_seconds_ += sampled;
-    for (SampleTask& task : tasks_) deliver(task);
+    for_each_fetched(std::span(tasks_), &SampleTask::row, [this](SampleTask& task) { deliver(task); });
     for (Request* request : splitting_) settle_split(*request);
   }
   sweep();

@@ -127,7 +127,9 @@ void Batch::start_followers() {
 }
 
 void Batch::admit(TimePoint now) {
-  if (queue_.empty() || places() >= options_.max_rows) return;
+  // Most often the batch is full, which is known without looking at its rows.
+  if (queue_.empty() || std::ssize(running_) + std::ssize(outside_) >= options_.max_rows) return;
+  if (places() >= options_.max_rows) return;
   charge();
   // Rows that were moved out come first.
   while (outside_.empty()) {
@@ -160,9 +162,12 @@ Status Batch::prepare(Request& request) {
   row->request = &request;
   row->sampling = generate.sampling;
   // The best choices are found by the log-probabilities.
-  if (request.gives_best() && !row->sampling.top_logprobs) row->sampling.top_logprobs = 0;
+  if (request.gives_best && !row->sampling.top_logprobs) row->sampling.top_logprobs = 0;
   row->tokens = generate.prompt;
   row->prompt_tokens = request.prompt_tokens();
+  row->max_new_tokens = generate.max_new_tokens;
+  // A grammar allows end tokens exactly where its text may end.
+  row->stops_at_end_token = !generate.ignore_end_tokens || request.spec.grammar != nullptr;
   KVERN_TRY(TextStream text, TextStream::create(engine_.tokenizer(), generate.prompt, generate.stop));
   row->text.emplace(std::move(text));
   if (request.spec.grammar) row->grammar.emplace(request.spec.grammar);

@@ -5,6 +5,7 @@
 
 #include "engine/loop/batch.h"
 #include "engine/loop/delivery.h"
+#include "engine/loop/row_prefetch.h"
 
 namespace kvern::engine {
 
@@ -12,7 +13,7 @@ void Batch::advance(std::span<float> logits) {
   tasks_.clear();
   splitting_.clear();
   const auto vocabulary = static_cast<size_t>(engine_.model().config().vocab);
-  for (const Work& work : work_) {
+  for_each_fetched(std::span<const Work>(work_), &Work::row, [&](const Work& work) {
     Row& row = *work.row;
     const Engine::Logits wanted = logits_of(work);
     const auto count = static_cast<size_t>(wanted == Engine::Logits::kNone  ? 0
@@ -23,13 +24,13 @@ void Batch::advance(std::span<float> logits) {
     const bool prompt = in_prefill(row);
     row.held += work.tokens;
     row.advanced_tokens += work.tokens;
-    if (row.request->done) continue;  // a receiver failed at another choice of it
+    if (row.request->done) return;  // a receiver failed at another choice of it
     if (!prompt) {
       add_task(row, mine, LogitUse::kOwn);
     } else if (Status status = advance_prompt(row, work.tokens, mine); !status) {
       fail_request(*row.request, std::move(status).error());
     }
-  }
+  });
 }
 
 Status Batch::advance_prompt(Row& row, int64_t computed, std::span<float> logits) {
@@ -78,7 +79,7 @@ Status Batch::split(Row& row, std::span<float> logits) {
 }
 
 void Batch::add_task(Row& row, std::span<float> logits, LogitUse use) {
-  SampleTask task{.row = &row, .logits = logits, .shared = use == LogitUse::kShared, .token = {}, .hash = 0};
+  SampleTask task{.row = &row, .logits = logits, .shared = use == LogitUse::kShared, .token = {}, .hash = {}};
   if (options_.hooks.before_sampling) {
     try {
       options_.hooks.before_sampling(row.request->ticket, row.choice, logits);
@@ -100,7 +101,7 @@ void Batch::deliver(SampleTask& task) {
     return;
   }
   if (!request.first_token) request.first_token = clock_.now();
-  if (request.spec.generate.hash_logits) row.hashes.push_back(task.hash);
+  if (task.hash) row.hashes.push_back(*task.hash);
   accept_token(row, *task.token);
 }
 
@@ -109,9 +110,8 @@ void Batch::accept_token(Row& row, SampledToken& sampled) {
   row.tokens.push_back(sampled.token);
   ++request.generated_tokens;
   ++stats_.generated_tokens;
-  // A grammar allows end tokens exactly where its text may end.
-  const bool may_end = !request.spec.generate.ignore_end_tokens || row.grammar;
-  const bool is_end = may_end && std::ranges::binary_search(engine_.end_tokens(), sampled.token);
+  const bool is_end =
+      row.stops_at_end_token && std::ranges::binary_search(engine_.end_tokens(), sampled.token);
   if (row.grammar && !row.grammar->accept(sampled.token)) {
     fail_request(request, {.code = ErrorCode::kInternal,
                            .message = "the grammar does not take a token that it has allowed",
@@ -138,8 +138,7 @@ std::optional<FinishReason> Batch::finish_reason(const Row& row, bool is_end) co
   if (row.grammar && row.grammar->finished()) return FinishReason::kStop;
   // A token can be computed only while the context has room for it; sampling it needs none.
   const auto length = static_cast<int64_t>(row.tokens.size());
-  if (generated_tokens(row) >= row.request->spec.generate.max_new_tokens ||
-      length > engine_.context_tokens()) {
+  if (generated_tokens(row) >= row.max_new_tokens || length > engine_.context_tokens()) {
     return FinishReason::kLength;
   }
   return std::nullopt;

@@ -42,7 +42,7 @@ Status deliver_prompt(Request& request) {
 }
 
 Status deliver_token(Request& request, TokenEvent event) {
-  if (!request.gives_best()) return guarded([&] { request.sink->on_token(std::move(event)); });
+  if (!request.gives_best) return guarded([&] { request.sink->on_token(std::move(event)); });
   // They were computed for the choice to be made, whether the caller wants them or not.
   if (!request.spec.generate.sampling.top_logprobs) event.logprobs.reset();
   std::vector<TokenEvent>& tokens = held_back(request, event.choice).tokens;
@@ -51,7 +51,7 @@ Status deliver_token(Request& request, TokenEvent event) {
 }
 
 Status deliver_choice_end(Request& request, ChoiceEnd end, double logprob_sum) {
-  if (!request.gives_best()) return guarded([&] { request.sink->on_choice_end(std::move(end)); });
+  if (!request.gives_best) return guarded([&] { request.sink->on_choice_end(std::move(end)); });
   HeldBack& choice = held_back(request, end.choice);
   choice.end = std::move(end);
   choice.logprob_sum = logprob_sum;
@@ -59,7 +59,7 @@ Status deliver_choice_end(Request& request, ChoiceEnd end, double logprob_sum) {
 }
 
 Status deliver_best(Request& request) {
-  if (!request.gives_best() || request.held_back.empty()) return Ok{};
+  if (!request.gives_best || request.held_back.empty()) return Ok{};
   std::vector<size_t> order(request.held_back.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, std::greater{},

@@ -24,26 +24,27 @@ struct Request;
 
 /// One choice of a request. Its state is in the batch (`kv`), outside (`image`) or nowhere yet.
 struct Row {
-  // What planning a step reads stands together: the pass before has emptied the processor's caches.
+  // What a step reads and writes of a row stands together, at its beginning (row_prefetch.h).
   Request* request = nullptr;  ///< owns this
   std::optional<state::RowId> kv;
   std::vector<TokenId> tokens;  ///< the prompt, then what was sampled
   int64_t held = 0;             ///< how many of them its state holds: all but the last once it decodes
   int64_t prompt_tokens = 0;    ///< how many of them are the prompt
+  int64_t max_new_tokens = 0;   ///< GenerateRequest::max_new_tokens
   int32_t choice = 0;
   bool open = true;  ///< no ChoiceEnd yet
+  bool stops_at_end_token = true;
+  int64_t advanced_tokens = kTokensBetweenMoves;  ///< MovableRow::advanced_tokens
+  double logprob_sum = 0;
+  std::optional<TextStream> text;  ///< always there
+  std::optional<text::GrammarState> grammar;
 
   SamplingParams sampling;  ///< with a seed of its own
   /// Shared by the choices that wait outside since their prompt was computed.
   std::shared_ptr<const state::RowImage> image;
   PromptTurn turn;
-  int64_t advanced_tokens = kTokensBetweenMoves;  ///< MovableRow::advanced_tokens
-
-  std::optional<TextStream> text;  ///< always there
-  std::optional<text::GrammarState> grammar;
   text::TokenMask allowed;  ///< by the grammar, for the token that is being sampled
   std::vector<uint64_t> hashes;
-  double logprob_sum = 0;
 
   std::span<const TokenId> held_tokens() const { return std::span(tokens).first(static_cast<size_t>(held)); }
   int64_t pending_tokens() const { return static_cast<int64_t>(tokens.size()) - held; }
@@ -56,24 +57,25 @@ struct HeldBack {
   double logprob_sum = 0;
 };
 
+/// As of a row, what each token reads and writes stands at the beginning.
 struct Request {
-  Ticket ticket{};
-  ServiceRequest spec;
   std::shared_ptr<GenerationSink> sink;
-  uint64_t order = 0;  ///< of admission: the age of its rows
+  int64_t generated_tokens = 0;
+  std::optional<TimePoint> first_token;
   bool done = false;   ///< on_end or on_error was called
   bool split = false;  ///< the prompt is computed, and the choices have rows of their own
   /// In the step that splits it: the first row still holds the state of all of them.
   bool settling = false;
   bool asked_tiers = false;  ///< for the beginning of its prompt: once
+  bool gives_best = false;  ///< ServiceRequest::best
+  Ticket ticket{};
+  uint64_t order = 0;  ///< of admission: the age of its rows
 
+  ServiceRequest spec;
   TimePoint submitted;
   TimePoint started;
-  std::optional<TimePoint> first_token;
-
   int64_t cached_tokens = 0;
   int64_t computed_tokens = 0;
-  int64_t generated_tokens = 0;
   int64_t charged_tokens = 0;  ///< of the generated ones, what the queue's counter has
   std::vector<TokenLogprobs> prompt_logprobs;
 
@@ -82,7 +84,6 @@ struct Request {
   std::vector<HeldBack> held_back;  ///< by choice, with `best`
 
   int64_t prompt_tokens() const { return static_cast<int64_t>(spec.generate.prompt.size()); }
-  bool gives_best() const { return spec.best > 0; }
 };
 
 /// A row whose prompt is not computed yet.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "compute/context.h"
@@ -16,7 +17,7 @@ struct SampleTask {
   std::span<float> logits;  ///< [vocab]; changed, unless they are shared
   bool shared = false;      ///< other tasks read the same logits: the choices of one prompt
   Result<SampledToken> token;
-  uint64_t hash = 0;  ///< of the logits, with hash_logits
+  std::optional<uint64_t> hash;  ///< of the logits, with hash_logits
 };
 
 /// Fills in what is sampled. Tasks whose token is an error already are left alone. What a row gets depends on

@@ -22,6 +22,10 @@ class TextStream {
   std::string push(TokenId token);
   /// What was held back; nothing after a stop string.
   std::string finish();
+  /// As StreamDecoder::memory(); empty without a tokenizer.
+  std::span<const text::Decoder::StepState> memory() const {
+    return decoder_ ? decoder_->memory() : std::span<const text::Decoder::StepState>();
+  }
   bool stopped() const { return matcher_.matched().has_value(); }
   /// Which of the stop strings ended it.
   std::optional<size_t> matched() const { return matcher_.matched(); }

@@ -100,6 +100,9 @@ StopMatcher::NodeIndex StopMatcher::advance(NodeIndex node, char byte) const {
 
 StopUpdate StopMatcher::push(std::string_view piece) {
   if (matched_) return {.text = {}, .matched = matched_};
+  // Without stop strings, most often nothing is held back.
+  if (nodes_.size() == 1 && held_.empty() && incomplete_utf8_suffix(piece) == 0)
+    return {.text = std::string(piece), .matched = {}};
   for (size_t i = 0; i < piece.size(); ++i) {
     held_.push_back(piece[i]);
     state_ = advance(state_, piece[i]);
