@@ -2,6 +2,7 @@
 set(KVERN_GRAMMAR_SOURCES
   grammar/automaton_builder.cc
   grammar/char_set.cc
+  grammar/description.cc
   grammar/determinize.cc
   grammar/expression.cc
   grammar/gbnf_parser.cc
@@ -15,7 +16,9 @@ set(KVERN_GRAMMAR_SOURCES
   grammar/nfa.cc
   grammar/rule_order.cc
   grammar/signature.cc
+  grammar/simple_steps.cc
   grammar/stacks.cc
+  grammar/state_classes.cc
   grammar/stepper.cc
   grammar/char_dfa.cc
   grammar/free_text.cc
@@ -29,6 +32,7 @@ set(KVERN_GRAMMAR_SOURCES
   grammar/schema_values.cc
   grammar/string_formats.cc
   grammar/token_masks.cc
+  grammar/token_walk.cc
   grammar/token_table.cc
   grammar/token_trie.cc
 )

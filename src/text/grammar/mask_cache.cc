@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "text/grammar/nfa.h"
+#include "text/grammar/state_classes.h"
 #include "text/grammar/token_table.h"
 
 namespace kvern::text::grammar {
@@ -24,6 +25,7 @@ void add_open(const StateMask& more, StateMask& mask) {
     mask.open_tokens.insert(mask.open_tokens.end(), tokens.begin(), tokens.end());
     mask.open.push_back(group);
   }
+  mask.open_subtrees.insert(mask.open_subtrees.end(), more.open_subtrees.begin(), more.open_subtrees.end());
 }
 
 /// All tokens that a state takes by their ids, by trying digit after digit.
@@ -87,6 +89,7 @@ MaskCache::MaskCache(const Automaton& automaton, const TokenTable& vocabulary, s
     : automaton_(automaton),
       vocabulary_(vocabulary),
       max_bytes_(max_bytes),
+      classes_(state_classes(automaton, vocabulary.longest_token())),
       roots_(automaton.states.size()) {}
 
 MaskCache::~MaskCache() {
@@ -119,6 +122,7 @@ bool MaskCache::reserve(const MaskNode& node) const {
 }
 
 const MaskNode& MaskCache::root(StateId state, std::unique_ptr<MaskNode>& holder) const {
+  state = classes_[state];
   std::atomic<MaskNode*>& slot = roots_[state];
   if (const MaskNode* known = slot.load(std::memory_order_acquire)) return *known;
   holder = make_root(state);
@@ -157,7 +161,7 @@ std::unique_ptr<MaskNode> MaskCache::make_root(StateId state) const {
 
 std::unique_ptr<MaskNode> MaskCache::make_child(const MaskNode& parent, StateId return_to) const {
   auto node = std::make_unique<MaskNode>();
-  node->own = mask_of_suffixes(automaton_, return_to, parent.own);
+  node->own = mask_of_open(automaton_, return_to, parent.own, vocabulary_.size());
   if (parent.ids_open) add_ids(return_to, *node);
   return node;
 }

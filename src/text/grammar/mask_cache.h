@@ -40,7 +40,7 @@ struct MaskNode {
   MaskNode& operator=(const MaskNode&) = delete;
   ~MaskNode();
   /// The stack decides more.
-  bool is_open() const { return ids_open || !own.open.empty(); }
+  bool is_open() const { return ids_open || own.is_open(); }
   size_t memory_bytes() const;
 };
 
@@ -70,6 +70,7 @@ class MaskCache {
   const Automaton& automaton_;
   const TokenTable& vocabulary_;
   const size_t max_bytes_;
+  const std::vector<StateId> classes_;  ///< For each state the one whose masks are its own, too.
   mutable std::vector<std::atomic<MaskNode*>> roots_;
   mutable std::atomic<size_t> bytes_{0};
 };

@@ -1,33 +1,9 @@
-#include <array>
 #include <cstddef>
 
-#include <xxhash.h>
-
 #include "text/grammar/automaton_parts.h"
+#include "text/grammar/description.h"
 
 namespace kvern::text::grammar {
-namespace {
-
-/// What one state looks like when its edges' ends are known by their signatures only.
-class Description {
- public:
-  void add(uint64_t value) { words_.push_back(value); }
-  void add(const Signature& signature) {
-    add(signature.low);
-    add(signature.high);
-  }
-  Signature hash() const {
-    const XXH128_hash_t hash = XXH3_128bits(words_.data(), words_.size() * sizeof(uint64_t));
-    return {.low = hash.low64, .high = hash.high64};
-  }
-  void clear() { words_.clear(); }
-
- private:
-  std::vector<uint64_t> words_;
-};
-
-}  // namespace
-
 // Round n tells states apart by texts of n bytes. A byte leads to a state of round n - 1. A rule called takes
 // at least a byte before it returns, so the state behind it counts in round n - 1 too, while its start counts
 // in round n: it is computed before, in the order of first calls.
@@ -52,7 +28,7 @@ void fill_signatures(Automaton& automaton, const std::vector<uint32_t>& order) {
       description.add((state.accepts ? 1U : 0U) | (state.live ? 2U : 0U));
       if (round > 0) {
         for (const auto& edge : automaton.bytes_of(id)) {
-          description.add(edge.first | static_cast<uint64_t>(edge.last) << 8 | uint64_t{1} << 16);
+          description.add(edge);
           description.add(before[edge.target]);
         }
         for (const auto& call : automaton.calls_of(id)) {
@@ -68,9 +44,7 @@ void fill_signatures(Automaton& automaton, const std::vector<uint32_t>& order) {
   for (StateId id = 0; id < count; ++id) {
     description.clear();
     description.add(before[id]);
-    const ByteSet& follow = automaton.rules[automaton.states[id].rule].follow;
-    for (size_t word = 0; word < follow.size(); word += 64)
-      description.add(((follow >> word) & ByteSet(UINT64_MAX)).to_ullong());
+    description.add(automaton.rules[automaton.states[id].rule].follow);
     before[id] = description.hash();
   }
   automaton.signatures = std::move(before);

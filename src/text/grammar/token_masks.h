@@ -2,12 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "text/grammar/automaton.h"
-#include "text/grammar/stepper.h"
 #include "text/grammar/token_trie.h"
 
 namespace kvern::text::grammar {
@@ -20,6 +18,12 @@ struct OpenTokens {
   uint32_t count = 0;
 };
 
+/// All tokens below a node, of which the bytes before it are read.
+struct OpenSubtree {
+  const TokenTrie* trie = nullptr;
+  uint32_t node = 0;
+};
+
 /// A set of tokens, and those that the stack decides. Immutable once made.
 struct StateMask {
   /// The tokens that may come whatever the stack is: as bits where there are many, else as ids.
@@ -28,17 +32,18 @@ struct StateMask {
   /// Ranges of `open_tokens`.
   std::vector<OpenTokens> open;
   std::vector<TokenId> open_tokens;
+  /// Where many tokens are open. Some of them may be allowed or open for other reasons, too.
+  std::vector<OpenSubtree> open_subtrees;
 
+  bool is_open() const { return !open.empty() || !open_subtrees.empty(); }
   size_t memory_bytes() const;
 };
 
-/// Reads every token of a trie from `state` on. `vocabulary` is the length of a mask. Open are only tokens
-/// whose next byte can follow the rule at all. Suffixes borrow from the trie's tokens. The time is bounded:
-/// in a hopelessly ambiguous grammar, tokens that were not looked at are left out, but never those of one
-/// byte.
+/// Reads every token of a trie, which outlives the mask, from `state` on. `vocabulary` is the length of a
+/// mask. Open are only tokens whose next byte can follow the rule at all.
 StateMask mask_of_state(const Automaton& automaton, StateId state, const TokenTrie& trie, size_t vocabulary);
 
 /// What becomes of open tokens when the rule returns to `state`.
-StateMask mask_of_suffixes(const Automaton& automaton, StateId state, const StateMask& open);
+StateMask mask_of_open(const Automaton& automaton, StateId state, const StateMask& open, size_t vocabulary);
 
 }  // namespace kvern::text::grammar

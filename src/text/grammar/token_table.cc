@@ -45,6 +45,10 @@ TokenTable::TokenTable(std::vector<std::string> bytes, Vocabulary names, std::ve
 
 bool TokenTable::is_end(TokenId id) const { return std::ranges::binary_search(end_tokens_, id); }
 
+size_t TokenTable::longest_token() const {
+  return std::max<size_t>({short_tokens_.max_depth(), long_tokens_.max_depth(), kTokenDigits});
+}
+
 void TokenTable::find_spellable() {
   for (const TokenTrie::Token& token : short_tokens_.tokens())
     if (token.bytes.size() == 1) spellable_.bytes.set(static_cast<uint8_t>(token.bytes.front()));

@@ -37,6 +37,8 @@ class TokenTable : public GrammarVocabulary {
   /// Tokens of at most kSignatureBytes bytes, and those that are longer.
   const TokenTrie& short_tokens() const { return short_tokens_; }
   const TokenTrie& long_tokens() const { return long_tokens_; }
+  /// The most bytes that a token stands for, or that the id of one is spelled in.
+  size_t longest_token() const;
   const Spellable& spellable() const { return spellable_; }
 
   /// What the short tokens do at a state, shared by all grammars that have one like it.
