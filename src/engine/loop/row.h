@@ -67,7 +67,7 @@ struct Request {
   /// In the step that splits it: the first row still holds the state of all of them.
   bool settling = false;
   bool asked_tiers = false;  ///< for the beginning of its prompt: once
-  bool gives_best = false;  ///< ServiceRequest::best
+  bool gives_best = false;   ///< ServiceRequest::best
   Ticket ticket{};
   uint64_t order = 0;  ///< of admission: the age of its rows
 
