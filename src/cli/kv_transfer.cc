@@ -70,6 +70,7 @@ Result<ExitCode> run_export(Environment& environment, const TransferFlags& flags
   KVERN_TRY(const OpenedStore opened, open_store(environment, flags.directory, StoreAccess::kRead));
   KVERN_TRY(const auto entries, flags.all ? opened->list() : entries_named(*opened.store, flags.names));
   std::vector<store::ContentName> names;
+  names.reserve(entries.size());
   for (const store::ListedEntry& entry : entries) names.push_back(entry.manifest);
   KVERN_TRY(const store::TransferReport report, export_to_file(environment, flags, *opened.store, names));
   KVERN_TRY_STATUS(

@@ -95,6 +95,7 @@ std::vector<RowInfo> EngineLoop::rows() const {
 std::vector<TierReport> EngineLoop::tiers() const {
   const std::vector<RestoreCounts> restores = stats().restores;
   std::vector<TierReport> reports;
+  reports.reserve(tiers_.size());
   for (size_t i = 0; i < tiers_.size(); ++i) {
     reports.push_back(
         {.stats = tiers_[i].tier->stats(), .restores = i < restores.size() ? restores[i] : RestoreCounts()});
