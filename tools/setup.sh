@@ -14,9 +14,9 @@ set -euo pipefail
 build_packages=(
   g++ cmake ninja-build pkg-config git ca-certificates
   libhwy-dev libboost-json1.81-dev libfmt-dev libspdlog-dev libcli11-dev
-  libpcre2-dev libutf8proc-dev libssl-dev libxxhash-dev libsqlite3-dev liburing-dev
+  libpcre2-dev libutf8proc-dev libssl-dev libxxhash-dev libsqlite3-dev liburing-dev libhiredis-dev
 )
-test_packages=(python3 libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev)
+test_packages=(python3 redis-server haproxy libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev)
 peer_packages=(nodejs npm curl)
 ci_packages=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev)
 

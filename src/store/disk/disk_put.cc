@@ -76,20 +76,9 @@ Result<PutOutcome> DiskStore::save(const NewEntry& entry, const std::vector<Sha2
   KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kShared));
   KVERN_TRY(const auto same, same_entry(entry, links));
   if (same && is_known_good(*same)) return PutOutcome::kThere;
-  Writing writing{.manifest = {.model = entry.space->identity.model,
-                               .tokenizer = entry.space->identity.tokenizer,
-                               .space = entry.space->names,
-                               .root = entry.space->root,
-                               .identity = entry.space->identity.cache,
-                               .created_seconds = now_seconds(),
-                               .page = static_cast<uint32_t>(chain_.page),
-                               .minimum_reusable = entry.minimum_reusable,
-                               .tokens = entry.tokens,
-                               .stores = entry.stores,
-                               .attachments = entry.attachments,
-                               .checkpoint = entry.checkpoint},
-                  .links = links};
-  KVERN_TRY_STATUS(write_pieces(entry, writing));
+  Writing writing{.links = links};
+  KVERN_TRY(writing.manifest, pack_entry(entry, {.page = chain_.page, .created_seconds = now_seconds()},
+                                         [&](PackedBlock block) { return write_block(block, writing); }));
   if (writing.new_blocks > 0) {
     KVERN_TRY_STATUS(blocks_.sync());
   } else if (same && manifest(*same)) {
@@ -132,57 +121,19 @@ bool DiskStore::is_known_good(const ContentName& name) {
   return known_good_.contains(name);
 }
 
-// Whole pages become blocks, the rest goes into the manifest.
-Status DiskStore::write_pieces(const NewEntry& entry, Writing& writing) {
-  Manifest& m = writing.manifest;
-  for (uint32_t s = 0; s < m.stores.size(); ++s) {
-    const ManifestStore& store = m.stores[s];
-    if (store.kind == StateKind::kRecurrent) {
-      ManifestPiece piece{.store = s, .positions = {store.held.length, store.held.length}};
-      piece.data.resize(entry.uncut_bytes.at(s));
-      entry.pieces->read(s, piece.positions, piece.data);
-      m.pieces.push_back(std::move(piece));
-      continue;
-    }
-    for (const state::PositionRange& range : state::held_pieces(store.store, store.held, chain_.page)) {
-      ManifestPiece piece{.store = s, .positions = range};
-      if (range.size() == chain_.page) {
-        const BlockInfo info{.model = m.model,
-                             .codec = entry.space->codec,
-                             .space = m.space,
-                             .kind = store.kind,
-                             .store = s,
-                             .positions = range,
-                             .bytes_per_position = store.store.bytes_per_position,
-                             .geometry = store.store.text};
-        KVERN_TRY_STATUS(write_block(info, *entry.pieces, writing));
-        piece.block = writing.blocks.back().name;
-      } else {
-        piece.data.resize(static_cast<size_t>(range.size()) * store.store.bytes_per_position);
-        entry.pieces->read(s, range, piece.data);
-      }
-      m.pieces.push_back(std::move(piece));
-    }
-  }
-  return Ok{};
-}
-
-Status DiskStore::write_block(const BlockInfo& info, const PieceSource& source, Writing& writing) {
-  BlockBuilder block(info, static_cast<size_t>(info.positions.size()) * info.bytes_per_position);
-  source.read(info.store, info.positions, block.payload());
-  const ContentName name = block.finish();
-  const uint64_t bytes = block.bytes().size();
-  writing.blocks.push_back({.name = name, .bytes = bytes, .first = info.positions.begin});
-  KVERN_TRY(const bool there, is_there(name, block.bytes()));
+Status DiskStore::write_block(const PackedBlock& block, Writing& writing) {
+  const uint64_t bytes = block.bytes.size();
+  writing.blocks.push_back({.name = block.name, .bytes = bytes, .first = block.first});
+  KVERN_TRY(const bool there, is_there(block.name, block.bytes.bytes()));
   if (there) {
     ++counters_.blocks_reused;
     return Ok{};
   }
-  KVERN_TRY_STATUS(blocks_.add(name, block.bytes()));
+  KVERN_TRY_STATUS(blocks_.add(block.name, block.bytes.bytes()));
   ++counters_.blocks_written;
   ++writing.new_blocks;
   counters_.bytes_written += bytes;
-  know_good(name);
+  know_good(block.name);
   return Ok{};
 }
 

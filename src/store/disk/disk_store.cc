@@ -185,13 +185,7 @@ Result<Manifest> DiskStore::manifest(const ContentName& name) {
 Result<Manifest> DiskStore::load(const PrefixSpace& space, std::span<const int32_t> prompt,
                                  const IndexHit& hit) {
   KVERN_TRY(Manifest m, manifest(hit.manifest));
-  const PrefixIdentity& id = space.identity;
-  const bool same_identity = m.model == id.model && m.tokenizer == id.tokenizer && m.space == space.names &&
-                             m.root == space.root && m.identity == id.cache;
-  const auto count = static_cast<size_t>(hit.tokens);
-  const bool same_tokens = count <= m.tokens.size() && count <= prompt.size() &&
-                           std::equal(prompt.begin(), prompt.begin() + hit.tokens, m.tokens.begin());
-  if (same_identity && same_tokens && m.minimum_reusable <= hit.tokens && m.page == chain_.page) return m;
+  if (is_entry_of(m, {.space = space, .prompt = prompt, .tokens = hit.tokens, .page = chain_.page})) return m;
   // The index took one entry for another; the manifest itself may be as good as ever.
   Error error{.code = ErrorCode::kNotFound,
               .message = "the index of saved state names an entry of another prefix",
@@ -205,10 +199,8 @@ std::vector<Result<LoadedPiece>> DiskStore::read(const Manifest& manifest, std::
   for (const size_t index : pieces) {
     const ManifestPiece& piece = manifest.pieces.at(index);
     if (!piece.block) continue;
-    const ManifestStore& s = manifest.stores.at(piece.store);
-    const auto payload = static_cast<size_t>(piece.positions.size()) * s.store.bytes_per_position;
-    reads.push_back({.path = blocks_.path(*piece.block),
-                     .buffer = buffers_->take(block_file_bytes({.geometry = s.store.text}, payload))});
+    reads.push_back(
+        {.path = blocks_.path(*piece.block), .buffer = buffers_->take(block_bytes_of(manifest, index))});
   }
   parts_.io.read(reads);
   std::vector<Result<LoadedPiece>> loaded;
@@ -229,17 +221,8 @@ std::vector<Result<LoadedPiece>> DiskStore::read(const Manifest& manifest, std::
 Result<LoadedPiece> DiskStore::check_piece(const Manifest& m, size_t index, BlockRead& read) {
   KVERN_TRY_STATUS(std::move(read.status));
   const ManifestPiece& piece = m.pieces[index];
-  const ManifestStore& s = m.stores[piece.store];
   KVERN_TRY(const BlockView view, decode_block(*piece.block, read.buffer.bytes()));
-  const BlockInfo expected{.model = m.model,
-                           .codec = sha256(std::as_bytes(std::span(m.identity))),
-                           .space = m.space,
-                           .kind = s.kind,
-                           .store = piece.store,
-                           .positions = piece.positions,
-                           .bytes_per_position = s.store.bytes_per_position,
-                           .geometry = s.store.text};
-  if (view.info != expected)
+  if (view.info != block_info_of(m, index))
     return fail(ErrorCode::kCorrupt, "a block is not what its manifest says", piece.block->to_string());
   counters_.bytes_read += read.buffer.size();
   know_good(*piece.block);

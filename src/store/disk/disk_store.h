@@ -28,6 +28,7 @@
 #include "base/result.h"
 #include "store/block/manifest.h"
 #include "store/disk/content_files.h"
+#include "store/disk/entry_parts.h"
 #include "store/disk/new_entry.h"
 #include "store/index/files_vfs.h"
 #include "store/index/prefix_index.h"
@@ -176,8 +177,7 @@ class DiskStore {
 
   struct Writing;
   Result<PutOutcome> save(const NewEntry& entry, const std::vector<Sha256Digest>& links);
-  Status write_pieces(const NewEntry& entry, Writing& writing);
-  Status write_block(const BlockInfo& info, const PieceSource& source, Writing& writing);
+  Status write_block(const PackedBlock& block, Writing& writing);
   Result<bool> is_there(const ContentName& name, std::span<const std::byte> bytes);
   Status make_room(const NewEntry& entry, const std::vector<Sha256Digest>& links);
   Status insert(const NewEntry& entry, const Writing& writing);

@@ -255,13 +255,11 @@ Result<IndexedEntry> DiskStore::indexed_entry(const ContentName& name, const Man
                      .minimum = m.minimum_reusable,
                      .used = m.created_seconds,
                      .extras = !m.attachments.empty() || m.checkpoint.has_value()};
-  for (const ManifestPiece& piece : m.pieces) {
+  for (size_t i = 0; i < m.pieces.size(); ++i) {
+    const ManifestPiece& piece = m.pieces[i];
     if (!piece.block) continue;
-    const ManifestStore& s = m.stores[piece.store];
-    const auto payload = static_cast<size_t>(piece.positions.size()) * s.store.bytes_per_position;
-    entry.blocks.push_back({.name = *piece.block,
-                            .bytes = block_file_bytes({.geometry = s.store.text}, payload),
-                            .first = piece.positions.begin});
+    entry.blocks.push_back(
+        {.name = *piece.block, .bytes = block_bytes_of(m, i), .first = piece.positions.begin});
   }
   return entry;
 }

@@ -6,9 +6,17 @@ namespace kvern::store {
 
 DiskTier::DiskTier(DiskStore& store, LogSink& log, const DiskTierOptions& options)
     : store_(store),
+      source_(store),
       log_(log),
-      restores_(store, options.restores),
+      restores_(source_, options.restores),
       writes_([this](const NewEntry& entry) { return save(entry); }, options.writes) {}
+
+Result<Manifest> DiskTier::Source::load(const PrefixSpace& space, std::span<const int32_t> prompt,
+                                        const IndexHit& hit) {
+  KVERN_TRY(Manifest manifest, store_.load(space, prompt, hit));
+  store_.touch(hit.manifest);
+  return manifest;
+}
 
 Result<bool> DiskTier::save(const NewEntry& entry) {
   const auto outcome = store_.put(entry);

@@ -5,6 +5,7 @@
 
 #include "store/disk/disk_store.h"
 #include "store/tier/restore_queue.h"
+#include "store/tier/restore_source.h"
 #include "store/tier/tier.h"
 #include "store/tier/write_queue.h"
 
@@ -31,9 +32,23 @@ class DiskTier final : public Tier {
   TierStats stats() override;
 
  private:
+  /// What is restored counts as used.
+  class Source final : public RestoreSource {
+   public:
+    explicit Source(DiskStore& store) : store_(store) {}
+    Result<Manifest> load(const PrefixSpace& space, std::span<const int32_t> prompt,
+                          const IndexHit& hit) override;
+    std::vector<Result<LoadedPiece>> read(const Manifest& manifest, std::span<const size_t> pieces) override {
+      return store_.read(manifest, pieces);
+    }
+
+   private:
+    DiskStore& store_;
+  };
   Result<bool> save(const NewEntry& entry);
 
   DiskStore& store_;
+  Source source_;
   LogSink& log_;
   bool failing_ = false;  // of the queue's thread: one warning for a row of failures
   RestoreQueue restores_;

@@ -31,7 +31,7 @@ struct RestoreQueue::Job {
 };
 
 struct RestoreQueue::Shared {
-  DiskStore& store;
+  RestoreSource& source;
   RestoreQueueOptions options;
   Mutex mutex;
   std::condition_variable_any changed;
@@ -96,8 +96,8 @@ class RestoreQueue::Restore final : public TierRestore {
   std::shared_ptr<Job> job_;
 };
 
-RestoreQueue::RestoreQueue(DiskStore& store, const RestoreQueueOptions& options)
-    : shared_(new Shared{.store = store, .options = options}) {
+RestoreQueue::RestoreQueue(RestoreSource& source, const RestoreQueueOptions& options)
+    : shared_(new Shared{.source = source, .options = options}) {
   for (int i = 0; i < std::max(1, options.threads); ++i)
     threads_.emplace_back([shared = shared_] { run(shared); });
 }
@@ -149,7 +149,7 @@ void RestoreQueue::run(const std::shared_ptr<Shared>& shared) {
     if (load_first) {
       load(*shared, *job);
     } else {
-      loaded = shared->store.read(*job->manifest, batch);
+      loaded = shared->source.read(*job->manifest, batch);
     }
     shared->mutex.lock();
     if (!load_first) deliver(*job, batch, std::move(loaded));
@@ -162,7 +162,7 @@ void RestoreQueue::run(const std::shared_ptr<Shared>& shared) {
 }
 
 void RestoreQueue::load(Shared& shared, Job& job) {
-  auto manifest = shared.store.load(*job.space, job.prompt, job.hit);
+  auto manifest = shared.source.load(*job.space, job.prompt, job.hit);
   std::vector<size_t> order;
   if (manifest) {
     for (size_t i = 0; i < manifest->pieces.size(); ++i) {
@@ -171,7 +171,6 @@ void RestoreQueue::load(Shared& shared, Job& job) {
       if (uncut || piece.positions.begin < job.hit.tokens) order.push_back(i);
     }
     std::ranges::sort(order, {}, [&](size_t i) { return std::pair(manifest->pieces[i].positions.begin, i); });
-    shared.store.touch(job.hit.manifest);
   }
   const MutexLock lock(shared.mutex);
   job.loaded = true;

@@ -1,4 +1,4 @@
-// Reads entries of a DiskStore on threads of their own, so that a restore waits for no save.
+// Reads entries on threads of their own, so that a restore waits for no save.
 #pragma once
 
 #include <condition_variable>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "store/disk/disk_store.h"
+#include "store/tier/restore_source.h"
 #include "store/tier/tier.h"
 
 namespace kvern::store {
@@ -25,8 +25,8 @@ struct RestoreQueueOptions {
 /// Thread-safe. Restores that are still wanted when it is destroyed end early.
 class RestoreQueue {
  public:
-  /// `store` is borrowed.
-  RestoreQueue(DiskStore& store, const RestoreQueueOptions& options);
+  /// `source` is borrowed.
+  RestoreQueue(RestoreSource& source, const RestoreQueueOptions& options);
   ~RestoreQueue();
   RestoreQueue(const RestoreQueue&) = delete;
   RestoreQueue& operator=(const RestoreQueue&) = delete;

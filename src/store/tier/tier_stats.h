@@ -23,6 +23,8 @@ struct TierStats {
   uint64_t bytes_written = 0;
   uint64_t bytes_read = 0;
   uint64_t damaged = 0;
+  uint64_t late = 0;        ///< lookups that were not answered in time: misses
+  uint64_t unanswered = 0;  ///< calls to a server that it did not answer
 };
 
 /// What flush() could promise.

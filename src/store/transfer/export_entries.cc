@@ -26,11 +26,10 @@ Status plan_entry(DiskStore& store, const ContentName& name, Names& seen, Plan& 
   KVERN_TRY(const AlignedBuffer bytes, store.manifest_file(name));
   KVERN_TRY(const Manifest manifest, decode_manifest(name, bytes.bytes()));
   PlannedEntry& entry = plan.entries.emplace_back(PlannedEntry{.manifest = name, .blocks = {}});
-  for (const ManifestPiece& piece : manifest.pieces) {
+  for (size_t i = 0; i < manifest.pieces.size(); ++i) {
+    const ManifestPiece& piece = manifest.pieces[i];
     if (!piece.block || !seen.insert(*piece.block).second) continue;
-    const ManifestStore& s = manifest.stores[piece.store];
-    const auto payload = static_cast<size_t>(piece.positions.size()) * s.store.bytes_per_position;
-    plan.header.file_bytes += record_bytes(block_file_bytes({.geometry = s.store.text}, payload));
+    plan.header.file_bytes += record_bytes(block_bytes_of(manifest, i));
     ++plan.header.blocks;
     entry.blocks.push_back(*piece.block);
   }

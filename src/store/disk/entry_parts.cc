@@ -1,0 +1,89 @@
+#include "store/disk/entry_parts.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kvern::store {
+namespace {
+
+PackedBlock pack_block(const BlockInfo& info, const PieceSource& source) {
+  BlockBuilder block(info, static_cast<size_t>(info.positions.size()) * info.bytes_per_position);
+  source.read(info.store, info.positions, block.payload());
+  const ContentName name = block.finish();
+  return {.name = name, .first = info.positions.begin, .bytes = block.take()};
+}
+
+}  // namespace
+
+Result<Manifest> pack_entry(const NewEntry& entry, const PackOptions& options,
+                            const std::function<Status(PackedBlock)>& take) {
+  const PrefixIdentity& identity = entry.space->identity;
+  Manifest m{.model = identity.model,
+             .tokenizer = identity.tokenizer,
+             .space = entry.space->names,
+             .root = entry.space->root,
+             .identity = identity.cache,
+             .created_seconds = options.created_seconds,
+             .page = static_cast<uint32_t>(options.page),
+             .minimum_reusable = entry.minimum_reusable,
+             .tokens = entry.tokens,
+             .stores = entry.stores,
+             .attachments = entry.attachments,
+             .checkpoint = entry.checkpoint};
+  for (uint32_t s = 0; s < m.stores.size(); ++s) {
+    const ManifestStore& store = m.stores[s];
+    if (store.kind == StateKind::kRecurrent) {
+      ManifestPiece piece{.store = s, .positions = {store.held.length, store.held.length}};
+      piece.data.resize(entry.uncut_bytes.at(s));
+      entry.pieces->read(s, piece.positions, piece.data);
+      m.pieces.push_back(std::move(piece));
+      continue;
+    }
+    for (const state::PositionRange& range : state::held_pieces(store.store, store.held, options.page)) {
+      ManifestPiece& piece = m.pieces.emplace_back(ManifestPiece{.store = s, .positions = range});
+      if (range.size() == options.page) {
+        PackedBlock block = pack_block(block_info_of(m, m.pieces.size() - 1), *entry.pieces);
+        piece.block = block.name;
+        KVERN_TRY_STATUS(take(std::move(block)));
+      } else {
+        piece.data.resize(static_cast<size_t>(range.size()) * store.store.bytes_per_position);
+        entry.pieces->read(s, range, piece.data);
+      }
+    }
+  }
+  return m;
+}
+
+bool is_entry_of(const Manifest& m, const WantedEntry& wanted) {
+  const PrefixIdentity& id = wanted.space.identity;
+  const bool same_identity = m.model == id.model && m.tokenizer == id.tokenizer &&
+                             m.space == wanted.space.names && m.root == wanted.space.root &&
+                             m.identity == id.cache;
+  const auto count = static_cast<size_t>(wanted.tokens);
+  const bool same_tokens =
+      count <= m.tokens.size() && count <= wanted.prompt.size() &&
+      std::equal(wanted.prompt.begin(), wanted.prompt.begin() + wanted.tokens, m.tokens.begin());
+  return same_identity && same_tokens && m.minimum_reusable <= wanted.tokens && m.page == wanted.page;
+}
+
+BlockInfo block_info_of(const Manifest& m, size_t index) {
+  const ManifestPiece& piece = m.pieces.at(index);
+  const ManifestStore& s = m.stores.at(piece.store);
+  return {.model = m.model,
+          .codec = sha256(std::as_bytes(std::span(m.identity))),
+          .space = m.space,
+          .kind = s.kind,
+          .store = piece.store,
+          .positions = piece.positions,
+          .bytes_per_position = s.store.bytes_per_position,
+          .geometry = s.store.text};
+}
+
+size_t block_bytes_of(const Manifest& m, size_t index) {
+  const ManifestPiece& piece = m.pieces.at(index);
+  const state::RowStore& store = m.stores.at(piece.store).store;
+  const auto payload = static_cast<size_t>(piece.positions.size()) * store.bytes_per_position;
+  return block_file_bytes({.geometry = store.text}, payload);
+}
+
+}  // namespace kvern::store

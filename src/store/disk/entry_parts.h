@@ -1,0 +1,52 @@
+// What every place of saved state does alike: entries into blocks and a manifest, and whether what comes back
+// is what was meant.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "base/result.h"
+#include "store/block/aligned_buffer.h"
+#include "store/block/block_format.h"
+#include "store/block/manifest.h"
+#include "store/disk/new_entry.h"
+#include "store/prefix/prefix_space.h"
+
+namespace kvern::store {
+
+/// A whole page of a new entry as a block.
+struct PackedBlock {
+  ContentName name;
+  int64_t first = 0;  ///< position
+  AlignedBuffer bytes;
+};
+
+struct PackOptions {
+  int64_t page = 0;
+  int64_t created_seconds = 0;  ///< since 1970
+};
+
+/// Whole pages become blocks, which `take` gets one by one; the rest goes into the manifest. An error of
+/// `take` ends it.
+Result<Manifest> pack_entry(const NewEntry& entry, const PackOptions& options,
+                            const std::function<Status(PackedBlock)>& take);
+
+/// What is looked for.
+struct WantedEntry {
+  const PrefixSpace& space;
+  std::span<const int32_t> prompt;
+  int64_t tokens = 0;  ///< of the prompt
+  int64_t page = 0;
+};
+
+/// Whether the manifest is of this identity and page, begins with these tokens and can be cut to them.
+bool is_entry_of(const Manifest& manifest, const WantedEntry& wanted);
+
+/// What the block of a piece must say of itself.
+BlockInfo block_info_of(const Manifest& manifest, size_t piece);
+/// How long the file of that block is.
+size_t block_bytes_of(const Manifest& manifest, size_t piece);
+
+}  // namespace kvern::store

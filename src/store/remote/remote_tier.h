@@ -1,0 +1,84 @@
+// A RemoteStore as a tier.
+//
+// lookup() is called where nothing may wait long, so a thread of this tier asks the server, and lookup()
+// gives it a few milliseconds: an answer that comes later is a miss. While the server is left alone (see
+// CircuitBreaker) lookups are misses and offers are declined at once.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "base/mutex.h"
+#include "store/remote/remote_store.h"
+#include "store/tier/restore_queue.h"
+#include "store/tier/tier.h"
+#include "store/tier/write_queue.h"
+
+namespace kvern::store {
+
+struct RemoteTierOptions {
+  WriteQueueOptions writes;
+  RestoreQueueOptions restores;
+  /// What lookup() may wait.
+  std::chrono::milliseconds lookup_wait{5};
+};
+
+class RemoteTier final : public Tier {
+ public:
+  /// Borrowed: `store`, `log`.
+  RemoteTier(RemoteStore& store, LogSink& log, const RemoteTierOptions& options);
+  ~RemoteTier() override;
+
+  bool offer(NewEntry entry) override;
+  std::optional<TierHit> lookup(std::shared_ptr<const PrefixSpace> space, std::span<const int32_t> prompt,
+                                int64_t more_than) override;
+  /// What this process saved itself and has not missed since. Asks nobody.
+  bool covers(const PrefixSpace& space, std::span<const int32_t> tokens) override;
+  Status erase(const PrefixSpace& space, std::span<const int32_t> tokens) override;
+  FlushReport flush(std::chrono::steady_clock::time_point deadline) override {
+    return writes_.flush(deadline);
+  }
+  TierStats stats() override;
+
+ private:
+  struct Question {
+    std::shared_ptr<const PrefixSpace> space;  // constant
+    std::vector<int32_t> prompt;               // constant
+    bool answered = false;
+    std::optional<IndexHit> hit;
+  };
+  Result<bool> save(const NewEntry& entry);
+  void answer_questions();
+  void remember(const NewEntry& entry);
+
+  RemoteStore& store_;
+  LogSink& log_;
+  const std::chrono::milliseconds lookup_wait_;
+  bool failing_ = false;  // of the queue's thread: one warning for a row of failures
+
+  Mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<std::shared_ptr<Question>> questions_ KVERN_GUARDED_BY(mutex_);
+  bool stop_ KVERN_GUARDED_BY(mutex_) = false;
+  uint64_t late_ KVERN_GUARDED_BY(mutex_) = 0;
+  uint64_t refused_ KVERN_GUARDED_BY(mutex_) = 0;  // offers while the server is left alone
+
+  // Entries that were saved here, by a hash of space and tokens.
+  Mutex saved_mutex_;
+  std::unordered_map<uint64_t, std::chrono::steady_clock::time_point> saved_ KVERN_GUARDED_BY(saved_mutex_);
+  uint64_t losses_ KVERN_GUARDED_BY(saved_mutex_) = 0;  // of the store when saved_ was right
+
+  RestoreQueue restores_;
+  WriteQueue writes_;
+  std::thread thread_;
+};
+
+}  // namespace kvern::store
