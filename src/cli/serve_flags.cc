@@ -124,6 +124,24 @@ void add_saving(CLI::App& command, ServeFlags& flags) {
            "For /v1/kv/flush to save all that is kept, and for the same when the server is stopped");
 }
 
+void add_remote(CLI::App& command, ServeFlags& flags) {
+  command
+      .add_option("--kv-remote", flags.remote.url,
+                  "Redis server through which machines share prefixes: redis://[user:password@]host[:port][/db], "
+                  "rediss:// for TLS, unix:///path")
+      ->type_name("URL");
+  command
+      .add_option("--kv-remote-ca", flags.remote.authorities,
+                  "File of certificates that rediss:// trusts [the system's]")
+      ->type_name("FILE");
+  add_time(command, "--kv-remote-timeout", flags.remote.timeout,
+           "For each of its answers, beside what the bytes take; then it is left alone for a while");
+  add_time(command, "--kv-remote-wait", flags.remote.lookup_wait,
+           "For which a request may wait to hear what it has; later is a miss");
+  add_time(command, "--kv-remote-ttl", flags.remote.time_to_live,
+           "For which it keeps a prefix that nobody saves again; 0 = until it needs the room");
+}
+
 void add_limits(CLI::App& command, ServeFlags& flags) {
   server::HttpLimits& http = flags.http.limits;
   add_count(command, "--max-tokens", flags.limits.max_new_tokens,
@@ -197,6 +215,7 @@ void add_serve_flags(CLI::App& command, ServeFlags& flags) {
   add_listening(command, flags);
   add_access(command, flags);
   add_saving(command, flags);
+  add_remote(command, flags);
   add_limits(command, flags);
   add_log(command, flags);
   command
@@ -207,7 +226,7 @@ void add_serve_flags(CLI::App& command, ServeFlags& flags) {
 }
 
 const std::vector<std::string>& secret_serve_options() {
-  static const std::vector<std::string> names = {"api-key"};
+  static const std::vector<std::string> names = {"api-key", "kv-remote"};
   return names;
 }
 
@@ -219,6 +238,10 @@ Status check_serve_flags(const ServeFlags& flags) {
     return fail(ErrorCode::kInvalidArgument, "certificate and key are given together",
                 flags.tls_key.empty() ? "--tls-cert" : "--tls-key");
   }
+  if (flags.remote.url.empty() && !flags.remote.authorities.empty())
+    return fail(ErrorCode::kInvalidArgument, "there is no server to trust: give --kv-remote", "--kv-remote-ca");
+  if (flags.remote.timeout.count() < 1)
+    return fail(ErrorCode::kInvalidArgument, "it must be at least 1 ms", "--kv-remote-timeout");
   if (flags.kv.read_only && flags.kv.path.empty())
     return fail(ErrorCode::kInvalidArgument, "there is no directory to read: give --kv-dir",
                 "--kv-read-only");

@@ -12,6 +12,7 @@
 #include "cli/serve_log.h"
 #include "engine/loop/loop_options.h"
 #include "engine/tiers/kv_directory.h"
+#include "engine/tiers/kv_remote.h"
 #include "server/auth/api_keys.h"
 #include "server/http/http_options.h"
 #include "server/protocol/context.h"
@@ -40,6 +41,8 @@ struct ServeFlags {
   std::optional<size_t> prefix_bytes;  ///< none: half of the budget for keys and values
   /// Where prefixes are saved; no path: nowhere.
   engine::KvDirectoryOptions kv{.path = {}, .max_bytes = uint64_t{32} << 30};
+  /// And shared with other machines; no URL: nowhere.
+  engine::KvRemoteOptions remote;
   server::ProtocolLimits limits;
   std::chrono::milliseconds drain_timeout{30'000};
   // What is said.

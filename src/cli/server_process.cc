@@ -21,6 +21,7 @@
 #include "cli/signals.h"
 #include "cli/version.h"
 #include "engine/loop/engine_loop.h"
+#include "engine/tiers/kv_remote.h"
 #include "server/app/app.h"
 #include "server/app/serving.h"
 #include "server/config/values.h"
@@ -59,6 +60,7 @@ Result<server::HttpServerOptions> http_options(Files& files, const ServeFlags& f
 struct LoadedModel {
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<engine::KvDirectory> kv;  // null: prefixes are kept in memory alone
+  std::unique_ptr<engine::KvRemote> remote;  // null: no other machine shares them
   std::unique_ptr<engine::EngineLoop> loop;
   std::unique_ptr<server::Serving> serving;
 };
@@ -80,6 +82,7 @@ class ServerProcess {
   void load();
   Status open_model();
   Status open_kv_directory();
+  Status open_remote();
   void start_loading();
   Result<bool> wait_for_loading();
   void watch();
@@ -153,8 +156,26 @@ Status ServerProcess::open_kv_directory() {
   return Ok{};
 }
 
+/// Null when no other machine shares prefixes.
+Result<std::unique_ptr<engine::KvRemote>> open_shared(Environment& environment, const ServeFlags& flags,
+                                                      LogSink& log) {
+  if (flags.remote.url.empty()) return nullptr;
+  auto opened = engine::KvRemote::open(
+      {.files = environment.files, .clock = environment.clock, .log = log}, flags.remote);
+  if (!opened && opened.error().where.empty()) opened.error().where = "--kv-remote";
+  return opened;
+}
+
+Status ServerProcess::open_remote() {
+  KVERN_TRY(loaded_.remote, open_shared(environment_, flags_, log_));
+  if (loaded_.remote != nullptr)
+    say(LogLevel::kInfo, fmt::format("prefixes are shared through {}", loaded_.remote->name()));
+  return Ok{};
+}
+
 Status ServerProcess::open_model() {
   KVERN_TRY_STATUS(open_kv_directory());
+  KVERN_TRY_STATUS(open_remote());
   install_bus_error_message(flags_.model.engine.model_path);
   KVERN_TRY(loaded_.engine, engine::Engine::open(environment_.files, flags_.model.engine));
   return Ok{};
@@ -165,6 +186,7 @@ void ServerProcess::load() {
   engine::LoopOptions loop = flags_.loop;
   Status opened = open_model();
   if (opened && loaded_.kv != nullptr) opened = loaded_.kv->add_to(loop.tiers, *loaded_.engine);
+  if (opened && loaded_.remote != nullptr) opened = loaded_.remote->add_to(loop.tiers, *loaded_.engine);
   if (!opened) {
     load_error_ = opened.error();
     app_->fail(opened.error().to_string());
@@ -326,6 +348,7 @@ void ServerProcess::shut() {
   http_.reset();
   loaded_.serving.reset();
   loaded_.loop.reset();
+  loaded_.remote.reset();
   loaded_.kv.reset();
 }
 
@@ -353,6 +376,7 @@ Status check_server(Environment& environment, const ServeFlags& flags) {
   KVERN_TRY_STATUS(server::check_http_options(options));
   ServeLog log(flags.log, environment.clock);
   KVERN_TRY(const auto kv, open_kv(environment, flags, log));
+  KVERN_TRY([[maybe_unused]] const auto remote, open_shared(environment, flags, log));
   KVERN_TRY(const auto engine, engine::Engine::open(environment.files, flags.model.engine));
   if (kv == nullptr) return Ok{};
   engine::TierOptions tiers;

@@ -1,10 +1,14 @@
 #include "engine/tiers/flush.h"
 
+#include <algorithm>
+
 namespace kvern::engine {
 
 TierFlush::TierFlush(std::span<const LoopTier> tiers, uint64_t lost) : lost_(lost) {
+  const auto keeps = [](const LoopTier& tier) { return tier.saves && !tier.is_cache; };
+  const bool any_keeps = std::ranges::any_of(tiers, keeps);
   for (const LoopTier& tier : tiers) {
-    if (tier.saves) tiers_.push_back(tier.tier);
+    if (any_keeps ? keeps(tier) : tier.saves) tiers_.push_back(tier.tier);
   }
   before_ = counts();
 }

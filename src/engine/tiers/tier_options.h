@@ -15,6 +15,8 @@ struct LoopTier {
   /// Borrowed. It outlives the loop and is gone before the engine, whose pages it may be saving.
   store::Tier* tier = nullptr;
   bool saves = true;  ///< false: prefixes are only taken from it
+  /// What it has may go at any time: where another tier saves, a flush says nothing about this one.
+  bool is_cache = false;
   /// A restore that takes longer ends with what has come.
   std::chrono::milliseconds restore_timeout{30'000};
 };
