@@ -126,9 +126,10 @@ void add_saving(CLI::App& command, ServeFlags& flags) {
 
 void add_remote(CLI::App& command, ServeFlags& flags) {
   command
-      .add_option("--kv-remote", flags.remote.url,
-                  "Redis server through which machines share prefixes: redis://[user:password@]host[:port][/db], "
-                  "rediss:// for TLS, unix:///path")
+      .add_option(
+          "--kv-remote", flags.remote.url,
+          "Redis server through which machines share prefixes: redis://[user:password@]host[:port][/db], "
+          "rediss:// for TLS, unix:///path")
       ->type_name("URL");
   command
       .add_option("--kv-remote-ca", flags.remote.authorities,
@@ -239,7 +240,8 @@ Status check_serve_flags(const ServeFlags& flags) {
                 flags.tls_key.empty() ? "--tls-cert" : "--tls-key");
   }
   if (flags.remote.url.empty() && !flags.remote.authorities.empty())
-    return fail(ErrorCode::kInvalidArgument, "there is no server to trust: give --kv-remote", "--kv-remote-ca");
+    return fail(ErrorCode::kInvalidArgument, "there is no server to trust: give --kv-remote",
+                "--kv-remote-ca");
   if (flags.remote.timeout.count() < 1)
     return fail(ErrorCode::kInvalidArgument, "it must be at least 1 ms", "--kv-remote-timeout");
   if (flags.kv.read_only && flags.kv.path.empty())

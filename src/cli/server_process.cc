@@ -59,7 +59,7 @@ Result<server::HttpServerOptions> http_options(Files& files, const ServeFlags& f
 /// The model and everything that runs it.
 struct LoadedModel {
   std::unique_ptr<engine::Engine> engine;
-  std::unique_ptr<engine::KvDirectory> kv;  // null: prefixes are kept in memory alone
+  std::unique_ptr<engine::KvDirectory> kv;   // null: prefixes are kept in memory alone
   std::unique_ptr<engine::KvRemote> remote;  // null: no other machine shares them
   std::unique_ptr<engine::EngineLoop> loop;
   std::unique_ptr<server::Serving> serving;
@@ -160,8 +160,8 @@ Status ServerProcess::open_kv_directory() {
 Result<std::unique_ptr<engine::KvRemote>> open_shared(Environment& environment, const ServeFlags& flags,
                                                       LogSink& log) {
   if (flags.remote.url.empty()) return nullptr;
-  auto opened = engine::KvRemote::open(
-      {.files = environment.files, .clock = environment.clock, .log = log}, flags.remote);
+  auto opened = engine::KvRemote::open({.files = environment.files, .clock = environment.clock, .log = log},
+                                       flags.remote);
   if (!opened && opened.error().where.empty()) opened.error().where = "--kv-remote";
   return opened;
 }

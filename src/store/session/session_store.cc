@@ -22,7 +22,9 @@ std::unexpected<Error> corrupt(const std::string& where, const char* what) {
   return fail(ErrorCode::kCorrupt, std::string("not a session of saved prefixes: ") + what, where);
 }
 
-const json::value* member(const json::object& object, std::string_view name) { return object.if_contains(name); }
+const json::value* member(const json::object& object, std::string_view name) {
+  return object.if_contains(name);
+}
 
 Result<std::vector<int32_t>> read_tokens(const json::object& object, const std::string& where) {
   const json::value* value = member(object, "tokens");
@@ -32,7 +34,8 @@ Result<std::vector<int32_t>> read_tokens(const json::object& object, const std::
   tokens.reserve(array->size());
   for (const json::value& item : *array) {
     const int64_t* number = item.if_int64();
-    if (number == nullptr || *number < INT32_MIN || *number > INT32_MAX) return corrupt(where, "a token is none");
+    if (number == nullptr || *number < INT32_MIN || *number > INT32_MAX)
+      return corrupt(where, "a token is none");
     tokens.push_back(static_cast<int32_t>(*number));
   }
   return tokens;
@@ -68,7 +71,8 @@ Result<Session> decode_session(std::string_view text, const std::string& where) 
   const json::value* created = member(*object, "created");
   if (name == nullptr || !name->is_string() || !is_session_name(name->as_string()))
     return corrupt(where, "it has no name");
-  const auto digest = root != nullptr && root->is_string() ? parse_content_name(root->as_string()) : std::nullopt;
+  const auto digest =
+      root != nullptr && root->is_string() ? parse_content_name(root->as_string()) : std::nullopt;
   if (!digest) return corrupt(where, "it does not say whose it is");
   if (created == nullptr || !created->is_int64()) return corrupt(where, "it does not say when it was made");
   Session session{.name = std::string(name->as_string()),

@@ -26,8 +26,8 @@ struct Session {
 /// 1 to 200 bytes of UTF-8 without control characters.
 bool is_session_name(std::string_view name);
 
-/// Thread-safe, also between processes: what is written last counts. Everything is by root and name, and finds
-/// nothing of another root.
+/// Thread-safe, also between processes: what is written last counts. Everything is by root and name, and
+/// finds nothing of another root.
 class SessionStore {
  public:
   /// `files` is borrowed; `directory` is that of a DiskStore.

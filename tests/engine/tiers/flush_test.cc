@@ -64,5 +64,17 @@ TEST(TierFlush, asks_only_those_that_save) {
   EXPECT_TRUE(TierFlush(std::vector<LoopTier>{{.tier = &tier, .saves = false}}, 0).finish({}, {}).durable);
 }
 
+TEST(TierFlush, says_nothing_of_a_cache_beside_a_tier_that_keeps) {
+  FakeTier disk;
+  FakeTier cache;
+  cache.saves_at_once = false;
+  cache.offer(entry_of(1));
+  const LoopTier as_cache{.tier = &cache, .is_cache = true};
+  EXPECT_TRUE(TierFlush(std::vector<LoopTier>{{.tier = &disk}, as_cache}, 0).finish({}, {}).durable);
+  EXPECT_FALSE(TierFlush(std::vector<LoopTier>{as_cache}, 0).finish({}, {}).durable);
+  const LoopTier read_only{.tier = &disk, .saves = false};
+  EXPECT_FALSE(TierFlush(std::vector<LoopTier>{read_only, as_cache}, 0).finish({}, {}).durable);
+}
+
 }  // namespace
 }  // namespace kvern::engine

@@ -46,8 +46,8 @@ TEST_F(Sessions, AreFoundByNameAndOwner) {
 }
 
 TEST_F(Sessions, HaveNamesThatCanBeShown) {
-  for (const std::string name : {std::string(), std::string(201, 'x'), std::string("a\nb"), std::string("\xff"),
-                                 std::string("\x7f")}) {
+  for (const std::string& name : {std::string(), std::string(201, 'x'), std::string("a\nb"),
+                                  std::string("\xff"), std::string("\x7f")}) {
     EXPECT_FALSE(is_session_name(name));
     EXPECT_ERROR(store.put(session(name)), kInvalidArgument, "name");
   }
