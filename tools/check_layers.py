@@ -20,7 +20,7 @@ LAYERS = {
     "model": ["state", "compute", "base"],
     "store": ["state", "base"],
     "engine": ["store", "model", "text", "state", "compute", "base"],
-    "server": ["engine", "text", "base"],
+    "server": ["engine", "store", "text", "base"],
     "cli": ["server", "engine", "store", "model", "text", "state", "compute", "base"],
 }
 # Layers that implement the public headers, and so include them.

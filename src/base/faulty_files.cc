@@ -226,4 +226,9 @@ Result<std::unique_ptr<FileLock>> FaultyFiles::lock(const std::string& path, Loc
   return inner_.lock(path, kind);
 }
 
+Result<std::unique_ptr<FileLock>> FaultyFiles::try_lock(const std::string& path, LockKind kind) {
+  KVERN_TRY_STATUS(step(path));
+  return inner_.try_lock(path, kind);
+}
+
 }  // namespace kvern

@@ -62,6 +62,7 @@ class FaultyFiles : public Files {
   Status remove(const std::string& path) override;
   Status sync_directory(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> lock(const std::string& path, LockKind kind) override;
+  Result<std::unique_ptr<FileLock>> try_lock(const std::string& path, LockKind kind) override;
 
  private:
   friend class FaultyFile;

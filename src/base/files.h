@@ -84,6 +84,8 @@ class Files {
   /// ones may be many, an exclusive one is alone. The file is made if there is none. Locks bind only those
   /// who ask for one, and end with their process.
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path, LockKind kind) = 0;
+  /// As lock(), without waiting: null when another holder stands in the way.
+  virtual Result<std::unique_ptr<FileLock>> try_lock(const std::string& path, LockKind kind) = 0;
   /// Whether these are the operating system's files, so that a library with I/O of its own finds the same.
   virtual bool is_system() const { return false; }
 

@@ -109,12 +109,15 @@ class Holders {
  public:
   void acquire(LockKind kind) {
     const MutexLock lock(mutex_);
-    while (exclusive_ || (kind == LockKind::kExclusive && shared_ > 0)) changed_.wait(mutex_);
-    if (kind == LockKind::kShared) {
-      ++shared_;
-    } else {
-      exclusive_ = true;
-    }
+    while (!free_for(kind)) changed_.wait(mutex_);
+    take(kind);
+  }
+
+  bool try_acquire(LockKind kind) {
+    const MutexLock lock(mutex_);
+    if (!free_for(kind)) return false;
+    take(kind);
+    return true;
   }
 
   void release(LockKind kind) {
@@ -128,6 +131,17 @@ class Holders {
   }
 
  private:
+  bool free_for(LockKind kind) const KVERN_REQUIRES(mutex_) {
+    return !exclusive_ && (kind == LockKind::kShared || shared_ == 0);
+  }
+  void take(LockKind kind) KVERN_REQUIRES(mutex_) {
+    if (kind == LockKind::kShared) {
+      ++shared_;
+    } else {
+      exclusive_ = true;
+    }
+  }
+
   Mutex mutex_;
   std::condition_variable_any changed_;
   int shared_ KVERN_GUARDED_BY(mutex_) = 0;
@@ -136,9 +150,8 @@ class Holders {
 
 class MemoryLock : public FileLock {
  public:
-  MemoryLock(std::shared_ptr<Holders> holders, LockKind kind) : holders_(std::move(holders)), kind_(kind) {
-    holders_->acquire(kind);
-  }
+  /// Of a file that was acquired.
+  MemoryLock(std::shared_ptr<Holders> holders, LockKind kind) : holders_(std::move(holders)), kind_(kind) {}
   MemoryLock(const MemoryLock&) = delete;
   MemoryLock& operator=(const MemoryLock&) = delete;
   ~MemoryLock() override { holders_->release(kind_); }
@@ -263,21 +276,29 @@ class MemoryFiles : public Files {
   }
 
   Result<std::unique_ptr<FileLock>> lock(const std::string& path, LockKind kind) override {
-    std::shared_ptr<Holders> holders;
-    {
-      const MutexLock lock(mutex_);
-      const std::string name = normal(path);
-      if (is_directory_locked(name))
-        return fail(ErrorCode::kInvalidArgument, "is a directory, not a file", path);
-      if (!nodes_.contains(name)) nodes_.emplace(name, std::make_shared<Node>());
-      auto& known = holders_[name];
-      if (known == nullptr) known = std::make_shared<Holders>();
-      holders = known;
-    }
+    KVERN_TRY(std::shared_ptr<Holders> holders, holders_of(path));
+    holders->acquire(kind);
+    return std::make_unique<MemoryLock>(std::move(holders), kind);
+  }
+
+  Result<std::unique_ptr<FileLock>> try_lock(const std::string& path, LockKind kind) override {
+    KVERN_TRY(std::shared_ptr<Holders> holders, holders_of(path));
+    if (!holders->try_acquire(kind)) return nullptr;
     return std::make_unique<MemoryLock>(std::move(holders), kind);
   }
 
  private:
+  Result<std::shared_ptr<Holders>> holders_of(const std::string& path) {
+    const MutexLock lock(mutex_);
+    const std::string name = normal(path);
+    if (is_directory_locked(name))
+      return fail(ErrorCode::kInvalidArgument, "is a directory, not a file", path);
+    if (!nodes_.contains(name)) nodes_.emplace(name, std::make_shared<Node>());
+    auto& known = holders_[name];
+    if (known == nullptr) known = std::make_shared<Holders>();
+    return known;
+  }
+
   static std::unexpected<Error> not_found(std::string_view action, const std::string& path) {
     return fail(ErrorCode::kNotFound, fmt::format("cannot {}: No such file or directory", action), path);
   }

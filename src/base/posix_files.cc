@@ -321,6 +321,15 @@ class PosixFiles : public Files {
     return std::make_unique<PosixLock>(std::move(descriptor));
   }
 
+  Result<std::unique_ptr<FileLock>> try_lock(const std::string& path, LockKind kind) override {
+    KVERN_TRY(Descriptor descriptor, open_descriptor(path, O_RDWR | O_CREAT, "open to lock"));
+    const int operation = (kind == LockKind::kShared ? LOCK_SH : LOCK_EX) | LOCK_NB;
+    if (without_interruption([&] { return ::flock(descriptor.get(), operation); }) == 0)
+      return std::make_unique<PosixLock>(std::move(descriptor));
+    if (errno == EWOULDBLOCK) return nullptr;
+    return fail_errno(errno, "lock", path);
+  }
+
   bool is_system() const override { return true; }
 };
 

@@ -187,6 +187,28 @@ auto one_of(std::map<std::string, T> words) {
   };
 }
 
+void add_saved(CLI::App& command, ServeFlags& flags) {
+  command.add_flag(
+      "--no-journal", flags.no_journal,
+      "Requests are not written down in --kv-dir: unfinished ones do not go on in the next server");
+  parsed_option(command, "--journal-sync",
+                one_of<store::JournalSync>({{"always", store::JournalSync::kAlways},
+                                            {"interval", store::JournalSync::kInterval},
+                                            {"never", store::JournalSync::kNever}}),
+                [&flags](store::JournalSync sync) { flags.journal_sync = sync; })
+      ->description(
+          "When tokens survive a power cut: always, interval (50 ms) or never. Lost ones are sampled "
+          "again, and are the same")
+      ->default_str("interval")
+      ->type_name("WHEN");
+  parsed_option(command, "--reconnect-time", server::parse_duration,
+                [&flags](std::chrono::milliseconds time) { flags.reconnect_for = time; })
+      ->description(
+          "For which a stream goes on without its client, and its events are kept; 0 = it ends with "
+          "its connection [1m with a journal, else 0]")
+      ->type_name("TIME");
+}
+
 void add_log(CLI::App& command, ServeFlags& flags) {
   const std::map<std::string, LogLevel> levels{{"debug", LogLevel::kDebug},
                                                {"info", LogLevel::kInfo},
@@ -218,6 +240,7 @@ void add_serve_flags(CLI::App& command, ServeFlags& flags) {
   add_saving(command, flags);
   add_remote(command, flags);
   add_limits(command, flags);
+  add_saved(command, flags);
   add_log(command, flags);
   command
       .add_option("--config", flags.config_path, "File of lines 'flag = value'; flags and environment win")

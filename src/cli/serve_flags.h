@@ -16,12 +16,16 @@
 #include "server/auth/api_keys.h"
 #include "server/http/http_options.h"
 #include "server/protocol/context.h"
+#include "store/journal/journal.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
 class App;
 }
 
 namespace kvern::cli {
+
+/// With a journal, how long a stream goes on without its client.
+inline constexpr std::chrono::milliseconds kReconnectFor{60'000};
 
 struct ServeFlags {
   ModelFlags model;
@@ -45,6 +49,11 @@ struct ServeFlags {
   engine::KvRemoteOptions remote;
   server::ProtocolLimits limits;
   std::chrono::milliseconds drain_timeout{30'000};
+  // What outlives the process.
+  bool no_journal = false;
+  store::JournalSync journal_sync = store::JournalSync::kInterval;
+  std::optional<std::chrono::milliseconds> reconnect_for;  ///< none: kReconnectFor with a journal, else zero
+  bool journals() const { return !kv.path.empty() && !kv.read_only && !no_journal; }
   // What is said.
   ServeLogOptions log;
   bool log_prompts = false;

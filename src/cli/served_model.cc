@@ -25,6 +25,13 @@ std::string system_fingerprint(const engine::Engine& engine) {
   return "fp_" + to_hex(sha256(std::as_bytes(std::span(identity)))).substr(0, 10);
 }
 
+std::string model_identity(const engine::Engine& engine) {
+  std::string identity = engine.kv().identity();
+  if (const auto model = model::sampled_fingerprint(*engine.model().opened().source, engine.model().config()))
+    identity += model->to_string();
+  return to_hex(sha256(std::as_bytes(std::span(identity))));
+}
+
 uint64_t random_number() {
   std::random_device device;
   return uint64_t{device()} << 32 | device();

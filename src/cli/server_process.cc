@@ -1,5 +1,6 @@
 #include "cli/server_process.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -26,6 +28,7 @@
 #include "server/app/serving.h"
 #include "server/config/values.h"
 #include "server/http/http_server.h"
+#include "store/journal/journal.h"
 
 namespace kvern::cli {
 namespace {
@@ -59,8 +62,10 @@ Result<server::HttpServerOptions> http_options(Files& files, const ServeFlags& f
 /// The model and everything that runs it.
 struct LoadedModel {
   std::unique_ptr<engine::Engine> engine;
-  std::unique_ptr<engine::KvDirectory> kv;   // null: prefixes are kept in memory alone
-  std::unique_ptr<engine::KvRemote> remote;  // null: no other machine shares them
+  std::unique_ptr<engine::KvDirectory> kv;       // null: prefixes are kept in memory alone
+  std::unique_ptr<engine::KvRemote> remote;      // null: no other machine shares them
+  std::unique_ptr<store::Journal> journal;       // or null
+  std::vector<store::JournalledRun> journalled;  // until they go on
   std::unique_ptr<engine::EngineLoop> loop;
   std::unique_ptr<server::Serving> serving;
 };
@@ -83,6 +88,7 @@ class ServerProcess {
   Status open_model();
   Status open_kv_directory();
   Status open_remote();
+  Status open_journal();
   void start_loading();
   Result<bool> wait_for_loading();
   void watch();
@@ -178,7 +184,7 @@ Status ServerProcess::open_model() {
   KVERN_TRY_STATUS(open_remote());
   install_bus_error_message(flags_.model.engine.model_path);
   KVERN_TRY(loaded_.engine, engine::Engine::open(environment_.files, flags_.model.engine));
-  return Ok{};
+  return flags_.journals() ? open_journal() : Status(Ok{});
 }
 
 void ServerProcess::load() {
@@ -196,6 +202,7 @@ void ServerProcess::load() {
   loop.prefix.max_bytes = flags_.prefix_bytes.value_or(budget / 2);
   server::ProtocolLimits limits = flags_.limits;
   limits.max_rows = loop.max_rows;
+  limits.reconnect_for = flags_.reconnect_for.value_or(flags_.journals() ? kReconnectFor : milliseconds(0));
   loaded_.loop = std::make_unique<engine::EngineLoop>(*loaded_.engine, environment_.clock, loop);
   loaded_.serving = std::make_unique<server::Serving>(
       server::ServingOptions{.model_name = names_.front(),
@@ -203,12 +210,15 @@ void ServerProcess::load() {
                              .system_fingerprint = system_fingerprint(*loaded_.engine),
                              .limits = limits,
                              .log_prompts = flags_.log_prompts,
-                             .id_salt = random_number()},
+                             .id_salt = random_number(),
+                             .model_identity = model_identity(*loaded_.engine)},
       server::Serving::Parts{.service = *loaded_.loop,
                              .engine = *loaded_.engine,
                              .clock = environment_.clock,
                              .log = log_,
-                             .metrics = metrics_});
+                             .metrics = metrics_,
+                             .journal = loaded_.journal.get()});
+  loaded_.serving->restore(std::exchange(loaded_.journalled, {}));
   app_->serve(loaded_.serving->routes(), loaded_.serving->service());
   const auto took = std::chrono::duration_cast<milliseconds>(steady_clock::now() - begin);
   say(LogLevel::kInfo,
@@ -218,6 +228,20 @@ void ServerProcess::load() {
                   budget == 0 ? "no limit" : human_bytes(budget), human_bytes(loop.prefix.max_bytes),
                   took.count()));
   manager_.ready();
+}
+
+/// What a former process had not finished, or kept.
+Status ServerProcess::open_journal() {
+  KVERN_TRY(store::Journal::Opened opened,
+            store::Journal::open({.files = environment_.files, .log = log_, .clock = environment_.clock},
+                                 {.directory = flags_.kv.path + "/journal", .sync = flags_.journal_sync}));
+  loaded_.journal = std::move(opened.journal);
+  const auto open = std::ranges::count_if(
+      opened.runs, [](const store::JournalledRun& run) { return run.accepted.has_value(); });
+  say(LogLevel::kInfo, fmt::format("the journal in {}: {} unfinished generations go on, {} answers are kept",
+                                   flags_.kv.path, open, opened.runs.size() - static_cast<size_t>(open)));
+  loaded_.journalled = std::move(opened.runs);
+  return Ok{};
 }
 
 void ServerProcess::start_loading() {
@@ -308,6 +332,8 @@ void ServerProcess::drain() {
   if (wait_for_end(flags_.drain_timeout)) return;
   say(LogLevel::kWarning,
       fmt::format("the time is over: {} requests are ended", loaded_.serving->service().open()));
+  // Of these, the next process goes on with those that are in the journal.
+  loaded_.serving->suspend();
   loaded_.serving->service().end_all();
   wait_for_end(kLastWords);
 }
@@ -341,6 +367,8 @@ void ServerProcess::save_prefixes() {
 /// What others use goes last. The loop ends before the connections do, so that nothing is being made for
 /// them.
 void ServerProcess::shut() {
+  // Generations in the background may still run.
+  if (loaded_.serving) loaded_.serving->suspend();
   if (loaded_.loop) {
     loaded_.loop->stop(engine::StopMode::kCancel);
     loaded_.loop->wait_stopped();
@@ -350,6 +378,7 @@ void ServerProcess::shut() {
   loaded_.loop.reset();
   loaded_.remote.reset();
   loaded_.kv.reset();
+  loaded_.journal.reset();
 }
 
 Result<ExitCode> ServerProcess::run() {

@@ -254,6 +254,14 @@ TEST_P(FilesContract, locks_are_shared_or_exclusive) {
   EXPECT_EQ(held, 3);
   EXPECT_OK(files_->lock(path("lock"), LockKind::kExclusive));
   EXPECT_TRUE(files_->exists(path("lock")));
+  {
+    ASSERT_OK_AND_ASSIGN(const auto alone, files_->try_lock(path("lock"), LockKind::kExclusive));
+    ASSERT_NE(alone, nullptr);
+    ASSERT_OK_AND_ASSIGN(const auto other, files_->try_lock(path("lock"), LockKind::kShared));
+    EXPECT_EQ(other, nullptr);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto shared, files_->try_lock(path("lock"), LockKind::kShared));
+  EXPECT_NE(shared, nullptr);
   EXPECT_OK(files_->lock(path("other"), LockKind::kExclusive));
 }
 

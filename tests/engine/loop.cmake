@@ -1,6 +1,6 @@
 foreach(test admission fair_queue plan)
   kvern_add_test(schedule/${test}_test.cc LINK kvern::engine rapidcheck)
 endforeach()
-foreach(test load/grammars load/machine_memory loop/batch loop/cancel loop/engine_loop loop/memory loop/request_check loop/traffic)
+foreach(test load/grammars load/machine_memory loop/batch loop/cancel loop/engine_loop loop/memory loop/choice_order loop/request_check loop/resume loop/traffic)
   kvern_add_test(${test}_test.cc LINK kvern::engine)
 endforeach()

@@ -117,6 +117,11 @@ Result<std::unique_ptr<FileLock>> RecordingFiles::lock(const std::string& path, 
   return inner_->lock(path, kind);
 }
 
+Result<std::unique_ptr<FileLock>> RecordingFiles::try_lock(const std::string& path, LockKind kind) {
+  if (!exists(path)) KVERN_TRY_STATUS(open(path, OpenMode::kCreate));
+  return inner_->try_lock(path, kind);
+}
+
 void CrashDisk::change_name(const std::string& removes, const std::string& adds, size_t node) {
   Directory& directory = directories_[parent_directory(adds.empty() ? removes : adds)];
   KVERN_CHECK(removes.empty() || adds.empty() || parent_directory(removes) == parent_directory(adds));

@@ -90,6 +90,7 @@ class Batch {
   };
   enum class TierAnswer : uint8_t { kNothing, kComing, kNoRoom };
   enum class LogitUse : uint8_t { kOwn, kShared };
+  enum class TokenOrigin : uint8_t { kSampled, kReplayed };
   /// What has been tried for a step that found no storage.
   enum class Relief : uint8_t { kRetry, kLater, kNothingLeft };
 
@@ -105,6 +106,7 @@ class Batch {
   void admit(TimePoint now);
   bool start(Request& request);
   Status prepare(Request& request);
+  bool begin(Request& request);
   void start_followers();
   std::optional<Follower> leader_of(Request& request) const;
   bool still_leads(const Follower& follower) const;
@@ -143,9 +145,13 @@ class Batch {
   Status split(Row& row, std::span<float> logits);
   void add_task(Row& row, std::span<float> logits, LogitUse use);
   void deliver(SampleTask& task);
-  void accept_token(Row& row, SampledToken& sampled);
+  void accept_token(Row& row, ReplayedToken token, TokenOrigin origin);
   void settle_split(Request& request);
   std::optional<FinishReason> finish_reason(const Row& row, bool is_end) const;
+
+  // batch_replay.cc
+  void replay(Request& request);
+  void count_prompt(const Request& request, int64_t cached, int64_t computed);
 
   // batch_retire.cc
   void end_row(Row& row, FinishReason reason);

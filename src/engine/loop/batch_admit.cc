@@ -175,14 +175,21 @@ Status Batch::prepare(Request& request) {
   return Ok{};
 }
 
-// False when there is no room yet. True when it has begun, or failed.
-bool Batch::start(Request& request) {
-  if (request.rows.empty()) {
-    if (Status prepared = prepare(request); !prepared) {
-      fail_request(request, std::move(prepared).error());
-      return true;
-    }
+// The first row is there after that, unless the request is over: false then.
+bool Batch::begin(Request& request) {
+  if (!request.rows.empty()) return !request.done;
+  if (Status prepared = prepare(request); !prepared) {
+    fail_request(request, std::move(prepared).error());
+    return false;
   }
+  // The one choice is computed together with its prompt; several have rows of their own only behind it.
+  if (request.spec.choices == 1) replay(request);
+  return !request.done;
+}
+
+// False when there is no room yet. True when it has begun, or is over.
+bool Batch::start(Request& request) {
+  if (!begin(request)) return true;
   Row& row = *request.rows.front();
   const bool restored = row.kv.has_value();
   Status taken = restored ? Ok{} : storage_.take(row, running_);
@@ -199,11 +206,10 @@ bool Batch::start(Request& request) {
     row.held = 0;
     return false;
   }
-  request.cached_tokens = row.held;
-  stats_.cached_tokens += static_cast<uint64_t>(row.held);
-  stats_.prompt_tokens += static_cast<uint64_t>(row.held);
+  request.cached_tokens = std::min(row.held, row.prompt_tokens);
+  count_prompt(request, request.cached_tokens, 0);
   // One that followed another was charged for all of its prompt when its turn came.
-  if (request.order != 0) queue_.charge(request.spec.client, {.prompt_tokens = -row.held});
+  if (request.order != 0) queue_.charge(request.spec.client, {.prompt_tokens = -request.cached_tokens});
   if (request.order == 0) request.order = next_order_++;
   std::vector<PlannableRow> prompts;
   for (const Row* other : running_) {

@@ -31,7 +31,7 @@ void Batch::plan_work() {
 Engine::Logits Batch::logits_of(const Work& work) const {
   if (!in_prefill(*work.row)) return Engine::Logits::kLast;
   const ServiceRequest& spec = work.row->request->spec;
-  if (spec.prompt_logprobs) return Engine::Logits::kAll;
+  if (spec.prompt_logprobs && work.row->held < work.row->prompt_tokens) return Engine::Logits::kAll;
   const bool samples = work.tokens == work.row->pending_tokens() && spec.generate.max_new_tokens > 0;
   return samples ? Engine::Logits::kLast : Engine::Logits::kNone;
 }

@@ -36,15 +36,21 @@ void Batch::advance(std::span<float> logits) {
 Status Batch::advance_prompt(Row& row, int64_t computed, std::span<float> logits) {
   Request& request = *row.request;
   row.turn.advance(computed);
-  request.computed_tokens += computed;
-  stats_.computed_tokens += static_cast<uint64_t>(computed);
-  stats_.prompt_tokens += static_cast<uint64_t>(computed);
-  storage_.has_grown(row);
-  if (request.spec.prompt_logprobs) KVERN_TRY_STATUS(read_prompt_logprobs(row, computed, logits));
-  KVERN_TRY_STATUS(deliver_prompt(request));
-  if (in_prefill(row)) return Ok{};
+  const int64_t before = row.held - computed;
+  if (before < row.prompt_tokens) {
+    const int64_t of_prompt = std::min(row.held, row.prompt_tokens) - before;
+    request.computed_tokens += of_prompt;
+    count_prompt(request, 0, of_prompt);
+    storage_.has_grown(row);
+    if (request.spec.prompt_logprobs) KVERN_TRY_STATUS(read_prompt_logprobs(row, computed, logits));
+    KVERN_TRY_STATUS(deliver_prompt(request));
+  }
+  if (row.pending_tokens() > 0) return Ok{};
   const auto vocabulary = static_cast<size_t>(engine_.model().config().vocab);
-  return split(row, logits.last(std::min(vocabulary, logits.size())));
+  const std::span<float> last = logits.last(std::min(vocabulary, logits.size()));
+  if (!request.split) return split(row, last);
+  add_task(row, last, LogitUse::kOwn);
+  return Ok{};
 }
 
 Status Batch::read_prompt_logprobs(Row& row, int64_t computed, std::span<const float> logits) {
@@ -73,8 +79,14 @@ Status Batch::split(Row& row, std::span<float> logits) {
     other.sampling.seed = choice_seed(row.sampling.seed, choice);
   }
   if (request.spec.generate.max_new_tokens == 0) return Ok{};  // they end when it is settled
-  const LogitUse use = request.rows.size() > 1 ? LogitUse::kShared : LogitUse::kOwn;
-  for (const auto& each : request.rows) add_task(*each, logits, use);
+  if (request.rows.size() == 1) {
+    add_task(row, logits, LogitUse::kOwn);
+    return Ok{};
+  }
+  replay(request);
+  for (const auto& each : request.rows) {
+    if (generated_tokens(*each) == 0) add_task(*each, logits, LogitUse::kShared);
+  }
   return Ok{};
 }
 
@@ -101,15 +113,17 @@ void Batch::deliver(SampleTask& task) {
     return;
   }
   if (!request.first_token) request.first_token = clock_.now();
-  if (task.hash) row.hashes.push_back(*task.hash);
-  accept_token(row, *task.token);
+  ++stats_.generated_tokens;
+  accept_token(row, {.sampled = *std::move(task.token), .logit_hash = task.hash.value_or(0)},
+               TokenOrigin::kSampled);
 }
 
-void Batch::accept_token(Row& row, SampledToken& sampled) {
+void Batch::accept_token(Row& row, ReplayedToken token, TokenOrigin origin) {
   Request& request = *row.request;
+  SampledToken& sampled = token.sampled;
   row.tokens.push_back(sampled.token);
+  if (request.spec.generate.hash_logits) row.hashes.push_back(token.logit_hash);
   ++request.generated_tokens;
-  ++stats_.generated_tokens;
   const bool is_end =
       row.stops_at_end_token && std::ranges::binary_search(engine_.end_tokens(), sampled.token);
   if (row.grammar && !row.grammar->accept(sampled.token)) {
@@ -119,18 +133,24 @@ void Batch::accept_token(Row& row, SampledToken& sampled) {
                            .retryable = false});
     return;
   }
-  TokenEvent event{.choice = row.choice, .token = sampled.token, .text = {}, .logprobs = {}};
+  TokenEvent event{.choice = row.choice,
+                   .token = sampled.token,
+                   .text = {},
+                   .logprobs = {},
+                   .replayed = origin == TokenOrigin::kReplayed};
   if (!is_end) event.text = row.text->push(sampled.token);
   if (sampled.logprob) {
     row.logprob_sum += double{*sampled.logprob};
     event.logprobs =
         TokenLogprobs{.token = sampled.token, .logprob = *sampled.logprob, .top = std::move(sampled.top)};
   }
-  if (Status status = deliver_token(request, std::move(event)); !status) {
+  const auto reason = finish_reason(row, is_end);
+  const Follows follows = reason ? Follows::kEnd : Follows::kToken;
+  if (Status status = deliver_token(request, std::move(event), follows); !status) {
     fail_request(request, std::move(status).error(), AfterRow::kKeep);
     return;
   }
-  if (const auto reason = finish_reason(row, is_end); reason) end_row(row, *reason);
+  if (reason) end_row(row, *reason);
 }
 
 std::optional<FinishReason> Batch::finish_reason(const Row& row, bool is_end) const {

@@ -42,7 +42,7 @@ std::pair<Batch::Restoring*, int64_t> Batch::shared_restore(const Row& row) {
 Batch::TierAnswer Batch::ask_tiers(Request& request, int64_t known) {
   Tiers* tiers = storage_.tiers();
   if (tiers == nullptr || request.asked_tiers) return TierAnswer::kNothing;
-  if (request.rows.empty() && !prepare(request)) return TierAnswer::kNothing;  // start() says why
+  if (!begin(request)) return TierAnswer::kNothing;
   const Row& row = *request.rows.front();
   if (!storage_.shares(row)) return TierAnswer::kNothing;
   known = std::max(known, storage_.usable_tokens(row, running_));

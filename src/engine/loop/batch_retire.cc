@@ -45,13 +45,18 @@ void Batch::end_request(Request& request) {
   const TimePoint now = clock_.now();
   const TimePoint first = request.first_token.value_or(now);
   const bool began = !request.rows.empty();
-  const RequestEnd end{.prompt_tokens = request.cached_tokens + request.computed_tokens,
-                       .cached_tokens = request.cached_tokens,
-                       .generated_tokens = request.generated_tokens,
-                       .prompt_logprobs = std::move(request.prompt_logprobs),
-                       .queue_ms = milliseconds(request.submitted, began ? request.started : now),
-                       .prefill_ms = began ? milliseconds(request.started, first) : 0,
-                       .decode_ms = milliseconds(first, now)};
+  const auto& replay = request.spec.replay;
+  // What was generated came behind the whole prompt, wherever that was computed.
+  const int64_t prompt = request.generated_tokens > 0 ? request.prompt_tokens()
+                                                      : request.cached_tokens + request.computed_tokens;
+  const RequestEnd end{
+      .prompt_tokens = prompt,
+      .cached_tokens = replay ? replay->cached_tokens.value_or(request.cached_tokens) : request.cached_tokens,
+      .generated_tokens = request.generated_tokens,
+      .prompt_logprobs = std::move(request.prompt_logprobs),
+      .queue_ms = milliseconds(request.submitted, began ? request.started : now),
+      .prefill_ms = began ? milliseconds(request.started, first) : 0,
+      .decode_ms = milliseconds(first, now)};
   close(request, AfterRow::kKeep);
   Status status = deliver_best(request);
   if (status) status = deliver_end(request, end);
@@ -60,26 +65,19 @@ void Batch::end_request(Request& request) {
 
 void Batch::cancel_request(Request& request) {
   ++stats_.requests_cancelled;
-  if (!request.split) {
-    for (int32_t choice = 0; choice < request.spec.choices; ++choice) {
-      ChoiceEnd end{.choice = choice, .reason = FinishReason::kCancelled};
-      if (Status status = deliver_choice_end(request, std::move(end), 0); !status) {
-        fail_request(request, std::move(status).error(), AfterRow::kKeep);
-        return;
-      }
+  for (int32_t choice = 0; choice < request.spec.choices; ++choice) {
+    const auto index = static_cast<size_t>(choice);
+    // Choices have rows of their own only behind their prompt.
+    Row* row = index < request.rows.size() ? request.rows[index].get() : nullptr;
+    if (row != nullptr && !row->open) continue;
+    ChoiceEnd end{.choice = choice, .reason = FinishReason::kCancelled};
+    if (row != nullptr) {
+      if (generated_tokens(*row) > 0) end.text = row->text->finish();
+      end.logit_hashes = std::move(row->hashes);
+      release(*row, AfterRow::kKeep);
     }
-    end_request(request);
-    return;
-  }
-  for (const auto& row : request.rows) {
-    if (!row->open) continue;
-    ChoiceEnd end{.choice = row->choice,
-                  .reason = FinishReason::kCancelled,
-                  .text = row->text->finish(),
-                  .stop_string = {},
-                  .logit_hashes = std::move(row->hashes)};
-    release(*row, AfterRow::kKeep);
-    if (Status status = deliver_choice_end(request, std::move(end), row->logprob_sum); !status) {
+    const double logprob_sum = row == nullptr ? 0 : row->logprob_sum;
+    if (Status status = deliver_choice_end(request, std::move(end), logprob_sum); !status) {
       fail_request(request, std::move(status).error(), AfterRow::kKeep);
       return;
     }

@@ -33,6 +33,18 @@ HeldBack& held_back(Request& request, int32_t choice) {
   return request.held_back[static_cast<size_t>(choice)];
 }
 
+/// Of several choices, what it is the turn of.
+Status deliver_due(Request& request) {
+  return guarded([&] {
+    while (auto due = request.order_of_choices->pop()) {
+      if (auto* token = std::get_if<TokenEvent>(&*due))
+        request.sink->on_token(std::move(*token));
+      else
+        request.sink->on_choice_end(std::get<ChoiceEnd>(std::move(*due)));
+    }
+  });
+}
+
 }  // namespace
 
 Status deliver_prompt(Request& request) {
@@ -41,7 +53,11 @@ Status deliver_prompt(Request& request) {
   return guarded([&] { request.sink->on_prompt(progress); });
 }
 
-Status deliver_token(Request& request, TokenEvent event) {
+Status deliver_token(Request& request, TokenEvent event, Follows follows) {
+  if (request.order_of_choices) {
+    request.order_of_choices->push(std::move(event), follows);
+    return deliver_due(request);
+  }
   if (!request.gives_best) return guarded([&] { request.sink->on_token(std::move(event)); });
   // They were computed for the choice to be made, whether the caller wants them or not.
   if (!request.spec.generate.sampling.top_logprobs) event.logprobs.reset();
@@ -51,6 +67,10 @@ Status deliver_token(Request& request, TokenEvent event) {
 }
 
 Status deliver_choice_end(Request& request, ChoiceEnd end, double logprob_sum) {
+  if (request.order_of_choices) {
+    request.order_of_choices->push(std::move(end));
+    return deliver_due(request);
+  }
   if (!request.gives_best) return guarded([&] { request.sink->on_choice_end(std::move(end)); });
   HeldBack& choice = held_back(request, end.choice);
   choice.end = std::move(end);

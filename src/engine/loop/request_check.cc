@@ -49,6 +49,7 @@ Status RequestCheck::check(const ServiceRequest& request) const {
                 "grammar");
   }
   KVERN_TRY_STATUS(check_choices(request));
+  if (request.replay) KVERN_TRY_STATUS(check_replay(request));
   return check_memory(request);
 }
 
@@ -78,6 +79,24 @@ Status RequestCheck::check_choices(const ServiceRequest& request) const {
         ErrorCode::kInvalidArgument,
         fmt::format("{} is not between 0 and {}, the number of choices", request.best, request.choices),
         "best");
+  }
+  return Ok{};
+}
+
+Status RequestCheck::check_replay(const ServiceRequest& request) const {
+  if (std::ssize(request.replay->choices) > request.choices)
+    return fail(ErrorCode::kInvalidArgument, "has tokens of more choices than there are", "replay");
+  const bool logprobs = request.generate.sampling.top_logprobs.has_value() || request.best > 0;
+  for (const auto& choice : request.replay->choices) {
+    for (const ReplayedToken& token : choice) {
+      Status known = engine_.check_tokens(std::span(&token.sampled.token, 1));
+      if (!known) {
+        known.error().where = "replay";
+        return known;
+      }
+      if (logprobs && !token.sampled.logprob)
+        return fail(ErrorCode::kInvalidArgument, "lacks log-probabilities, which are wanted", "replay");
+    }
   }
   return Ok{};
 }

@@ -22,6 +22,7 @@ class RequestCheck {
  private:
   Status check_prompt(const std::vector<TokenId>& prompt) const;
   Status check_choices(const ServiceRequest& request) const;
+  Status check_replay(const ServiceRequest& request) const;
   Status check_memory(const ServiceRequest& request) const;
   Demand demand_of(const ServiceRequest& request) const;
   Projection projection() const;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/loop/choice_order.h"
 #include "engine/request/generation_service.h"
 #include "engine/request/text_stream.h"
 #include "engine/schedule/admission.h"
@@ -81,13 +82,14 @@ struct Request {
 
   /// One row until the prompt is computed, then one for each choice.
   std::vector<std::unique_ptr<Row>> rows;
-  std::vector<HeldBack> held_back;  ///< by choice, with `best`
+  std::vector<HeldBack> held_back;              ///< by choice, with `best`
+  std::optional<ChoiceOrder> order_of_choices;  ///< with several choices that are all given out
 
   int64_t prompt_tokens() const { return static_cast<int64_t>(spec.generate.prompt.size()); }
 };
 
-/// A row whose prompt is not computed yet.
-inline bool in_prefill(const Row& row) { return row.held < row.prompt_tokens; }
+/// A row with tokens to be computed that nothing is sampled for: of its prompt, or of a replay.
+inline bool in_prefill(const Row& row) { return row.held < row.prompt_tokens || row.pending_tokens() > 1; }
 inline int64_t generated_tokens(const Row& row) {
   return static_cast<int64_t>(row.tokens.size()) - row.prompt_tokens;
 }

@@ -81,7 +81,8 @@ void RowStorage::announce(const Row& row) {
 
 void RowStorage::has_grown(const Row& row) {
   const ServiceRequest& spec = row.request->spec;
-  if (spec.reuse_prefix) prefixes_.snapshot(spec.cache_namespace, *row.kv, spec.generate.prompt);
+  if (spec.reuse_prefix && row.held <= row.prompt_tokens)
+    prefixes_.snapshot(spec.cache_namespace, *row.kv, spec.generate.prompt);
 }
 
 void RowStorage::release(Row& row, AfterRow after) {
@@ -173,7 +174,9 @@ size_t RowStorage::growth_bytes(const Row& row, int64_t held) const {
   const int64_t end = final_tokens({.prompt_tokens = prompt,
                                     .max_new_tokens = request.spec.generate.max_new_tokens,
                                     .context_tokens = engine_.context_tokens()});
-  const int64_t soon = std::min(end, std::max(prompt, held) + kHeadroomTokens);
+  // A replay is computed behind the prompt.
+  const int64_t known = in_prefill(row) ? std::ssize(row.tokens) : prompt;
+  const int64_t soon = std::min(end, std::max(known, held) + kHeadroomTokens);
   const size_t at_end = kv_.projected_bytes(soon);
   const size_t now = kv_.projected_bytes(held);
   size_t growth = at_end > now ? at_end - now : 0;
@@ -224,7 +227,7 @@ int64_t RowStorage::chunk_limit(const Row& row) const {
     const size_t each = static_cast<size_t>(engine_.model().config().vocab) * sizeof(float);
     limit = std::min(limit, std::max<int64_t>(1, static_cast<int64_t>(kMostLogitBytes / each)));
   }
-  if (spec.reuse_prefix) {
+  if (spec.reuse_prefix && row.held < row.prompt_tokens) {
     limit =
         std::min(limit, prefixes_.chunk_end(spec.cache_namespace, spec.generate.prompt, row.held) - row.held);
   }

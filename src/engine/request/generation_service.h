@@ -20,6 +20,21 @@ class Grammar;
 
 namespace kvern::engine {
 
+/// A token that was sampled in a process which has ended, for a request that goes on here.
+struct ReplayedToken {
+  SampledToken sampled;     ///< with its log-probabilities where they are wanted
+  uint64_t logit_hash = 0;  ///< with hash_logits, where it was kept
+};
+
+/// What a process that has ended had done of a request.
+struct Replay {
+  /// By choice, from the first token on; shorter lists, or fewer of them, where less was kept. What is
+  /// missing is sampled again, and is the same.
+  std::vector<std::vector<ReplayedToken>> choices;
+  /// What was taken of the prompt from kept prefixes then; nothing: the request had not begun.
+  std::optional<int64_t> cached_tokens;
+};
+
 /// A request among others. The tokens, texts and log-probabilities that it gets depend on `generate`,
 /// `choices`, `grammar` and the model alone; everything else decides when.
 struct ServiceRequest {
@@ -43,6 +58,9 @@ struct ServiceRequest {
   std::string cache_namespace;
   /// Use prefixes that are kept, and keep this one's. Never changes what comes out.
   bool reuse_prefix = true;
+  /// The request goes on from here. Its sink gets all events of an undisturbed run, those of these tokens
+  /// first; counters have them as replayed, since the other process has counted them.
+  std::optional<Replay> replay;
   /// The request fails with kExhausted when it has not ended by then, waiting included.
   std::optional<std::chrono::steady_clock::time_point> deadline;
 };
@@ -61,6 +79,7 @@ struct TokenEvent {
   /// Text that has become certain: complete UTF-8, no part of a stop string; often empty.
   std::string text;
   std::optional<TokenLogprobs> logprobs;  ///< with sampling.top_logprobs
+  bool replayed = false;                  ///< it was sampled in a process that has ended
 };
 
 /// The end of one choice. No TokenEvent of it follows.
@@ -84,9 +103,11 @@ struct RequestEnd {
   double decode_ms = 0;                        ///< from there to the end
 };
 
-/// Receives what happens to one request: any number of on_prompt, then on_token and on_choice_end in the
-/// order of the steps, at last exactly one of on_end and on_error. Called on the loop's thread, between
-/// steps: it must hand over and return at once. What it throws ends this request alone.
+/// Receives what happens to one request: any number of on_prompt, then on_token and on_choice_end, at last
+/// exactly one of on_end and on_error. The order of tokens and ends of choices depends on the tokens alone:
+/// the first token of each choice, then the second of each, and an end right behind its last token. Called on
+/// the loop's thread, between steps: it must hand over and return at once. What it throws ends this request
+/// alone.
 class GenerationSink {
  public:
   virtual ~GenerationSink() = default;
@@ -113,7 +134,9 @@ struct ServiceStats {
   uint64_t cached_tokens = 0;
   uint64_t computed_tokens = 0;
   uint64_t generated_tokens = 0;
-  uint64_t moved_out = 0;  ///< rows taken out of the running batch for want of memory
+  uint64_t requests_resumed = 0;  ///< with a replay
+  uint64_t replayed_tokens = 0;   ///< not among the generated ones
+  uint64_t moved_out = 0;         ///< rows taken out of the running batch for want of memory
   uint64_t moved_in = 0;
   uint64_t prefix_queries = 0;  ///< tokens of prompts looked up
   uint64_t prefix_evictions = 0;

@@ -15,6 +15,7 @@
 #include "server/metrics/metrics.h"
 #include "server/metrics/observed_service.h"
 #include "server/protocol/context.h"
+#include "store/journal/journal.h"
 
 namespace kvern::server {
 
@@ -26,6 +27,8 @@ struct ServingOptions {
   bool log_prompts = false;
   int answer_threads = 1;  ///< that make events into answers
   uint64_t id_salt = 0;    ///< of ids; another one for each start
+  /// Runs::Options::model; with a journal.
+  std::string model_identity;
 };
 
 /// Immutable once made; its parts are thread-safe. Destroyed after the last connection has ended and before
@@ -39,6 +42,7 @@ class Serving {
     const Clock& clock;
     LogSink& log;
     Metrics& metrics;
+    store::Journal* journal = nullptr;  ///< null: nothing outlives the process
   };
   Serving(ServingOptions options, const Parts& parts);
   ~Serving();
@@ -49,6 +53,11 @@ class Serving {
   const Router& routes() const;
   ObservedService& service();
   const ProtocolContext& context() const;
+
+  /// Goes on with what the journal had. Before anybody asks.
+  void restore(std::vector<store::JournalledRun> runs);
+  /// Leaves what is in the journal to the next process; see Runs::suspend.
+  void suspend();
 
  private:
   struct Impl;

@@ -70,6 +70,12 @@ class Exchange {
   /// Queues bytes and returns: a slow reader makes the queue longer and nothing else. When it exceeds the
   /// transport's limit the connection is closed.
   virtual void write(std::string bytes) = 0;
+  /// An event of a stream, with its number among the events that count; the same as write() where nobody
+  /// reads a stream twice.
+  virtual void write_event(uint64_t number, std::string event) {
+    static_cast<void>(number);
+    write(std::move(event));
+  }
   virtual void end() = 0;
   /// Called once, on any thread, when the client has gone before the answer's end; at once if it has already.
   /// Must return at once. Several may be registered; all are dropped when the answer has ended.

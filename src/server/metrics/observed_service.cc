@@ -42,6 +42,12 @@ class ObservedService::Sink : public engine::GenerationSink {
   }
 
   void on_token(engine::TokenEvent event) override {
+    if (event.replayed) {
+      // The process that sampled it has timed it.
+      first_token_ = start_;
+      if (!parts_.open->ending) parts_.inner->on_token(std::move(event));
+      return;
+    }
     const TimePoint now = parts_.clock.now();
     if (!first_token_) {
       first_token_ = now;

@@ -65,6 +65,10 @@ void write_service_stats(const engine::ServiceStats& stats, MetricsText& out) {
   out.counter("vllm:prompt_tokens_total", "Tokens of prompts, those taken from kept prefixes included.",
               number(stats.prompt_tokens));
   out.counter("vllm:generation_tokens_total", "New tokens.", number(stats.generated_tokens));
+  out.counter("kvern_requests_resumed_total", "Requests that a former process had begun.",
+              number(stats.requests_resumed));
+  out.counter("kvern_replayed_tokens_total", "Their tokens that it had sampled; not among the new ones.",
+              number(stats.replayed_tokens));
   out.counter("vllm:prefix_cache_queries_total", "Tokens of prompts that were looked up among kept prefixes.",
               number(stats.prefix_queries));
   out.counter("vllm:prefix_cache_hits_total", "Of these, tokens that were found.",

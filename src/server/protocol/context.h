@@ -21,6 +21,8 @@
 
 namespace kvern::server {
 
+class Runs;
+
 /// What a client may ask for. Set by the operator.
 struct ProtocolLimits {
   int64_t max_rows = 64;      ///< that run at a time: what llama-server calls slots
@@ -36,6 +38,9 @@ struct ProtocolLimits {
   std::chrono::milliseconds request_timeout{0};
   /// Between comments in a stream that has nothing else to send.
   std::chrono::milliseconds ping_after{4000};
+  /// For how long a stream goes on without a reader, and can be come back to; zero = it ends with its
+  /// connection.
+  std::chrono::milliseconds reconnect_for{0};
   // Answers of /v1/responses that are kept for later requests: so many, so many bytes, so long.
   size_t max_stored_responses = 1000;
   size_t max_stored_bytes = size_t{64} << 20;
@@ -66,6 +71,8 @@ struct ProtocolContext {
   int64_t created = 0;  ///< when the model was loaded, in seconds since 1970
   ProtocolLimits limits;
   bool log_prompts = false;  ///< texts of users may be logged
+  /// Generations that do not belong to a connection; null where there are none (batches).
+  Runs* runs = nullptr;
 
   /// Whether clients may say this name.
   bool serves(std::string_view name) const;

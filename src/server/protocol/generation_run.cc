@@ -21,17 +21,26 @@ class GenerationRun::PartSink : public engine::GenerationSink {
   size_t part_;
 };
 
-GenerationRun::GenerationRun(const ProtocolContext& context, size_t parts,
+GenerationRun::GenerationRun(std::shared_ptr<const ProtocolContext> context, size_t parts,
                              std::unique_ptr<GenerationHandler> handler)
-    : context_(context), handler_(std::move(handler)), ends_(parts) {}
+    : context_(std::move(context)), handler_(std::move(handler)), ends_(parts) {}
 
 Result<std::shared_ptr<GenerationRun>> GenerationRun::start(const ProtocolContext& context,
                                                             Exchange& exchange,
                                                             std::vector<engine::ServiceRequest> parts,
                                                             std::unique_ptr<GenerationHandler> handler) {
+  // Not owned: it outlives everything.
+  return start(std::shared_ptr<const ProtocolContext>(std::shared_ptr<void>(), &context), exchange,
+               std::move(parts), std::move(handler));
+}
+
+Result<std::shared_ptr<GenerationRun>> GenerationRun::start(std::shared_ptr<const ProtocolContext> context,
+                                                            Exchange& exchange,
+                                                            std::vector<engine::ServiceRequest> parts,
+                                                            std::unique_ptr<GenerationHandler> handler) {
   const std::shared_ptr<GenerationRun> run(new GenerationRun(context, parts.size(), std::move(handler)));
   for (size_t part = 0; part < parts.size(); ++part) {
-    auto ticket = context.submit(exchange, std::move(parts[part]), std::make_shared<PartSink>(run, part));
+    auto ticket = context->submit(exchange, std::move(parts[part]), std::make_shared<PartSink>(run, part));
     if (!ticket) {
       {
         const MutexLock lock(run->mutex_);
@@ -55,7 +64,7 @@ void GenerationRun::cancel() {
     const MutexLock lock(mutex_);
     tickets = tickets_;
   }
-  for (const engine::Ticket ticket : tickets) context_.service.cancel(ticket);
+  for (const engine::Ticket ticket : tickets) context_->service.cancel(ticket);
 }
 
 void GenerationRun::push(Event event) {
@@ -66,7 +75,7 @@ void GenerationRun::push(Event event) {
     if (!open_ || draining_) return;
     draining_ = true;
   }
-  context_.executor.post([run = shared_from_this()] { run->drain(); });
+  context_->executor.post([run = shared_from_this()] { run->drain(); });
 }
 
 void GenerationRun::open() {
@@ -75,7 +84,7 @@ void GenerationRun::open() {
     open_ = true;
     draining_ = true;
   }
-  context_.executor.post([run = shared_from_this()] { run->drain(); });
+  context_->executor.post([run = shared_from_this()] { run->drain(); });
 }
 
 void GenerationRun::drain() {
@@ -93,7 +102,8 @@ void GenerationRun::drain() {
       if (!std::exchange(started_, true)) handler_->on_start(*this);
       for (Event& event : events) handle(std::move(event));
     } catch (const std::exception& error) {
-      context_.log.log(LogLevel::kError, std::string("an answer failed: ") + error.what());
+      context_->log.log(LogLevel::kError, std::string("an answer failed: ") + error.what());
+      if (handler_ != nullptr) handler_->on_fault();
       handler_.reset();  // Its exchange closes the connection.
       cancel();
     }

@@ -33,6 +33,8 @@ class GenerationHandler {
   virtual void on_end(const std::vector<engine::RequestEnd>& ends) = 0;
   /// One part failed; the others are cancelled. Nothing follows.
   virtual void on_error(const Error& error) = 0;
+  /// It has thrown, and is destroyed after this, which must not throw.
+  virtual void on_fault() {}
 };
 
 /// Thread-safe. Kept alive by the service until the last event, and by whoever holds it.
@@ -41,6 +43,11 @@ class GenerationRun : public std::enable_shared_from_this<GenerationRun> {
   /// Submits every part on behalf of the exchange. When one is refused, those before it are cancelled, and
   /// the handler is destroyed without having been called. Cancelled when the client goes.
   static Result<std::shared_ptr<GenerationRun>> start(const ProtocolContext& context, Exchange& exchange,
+                                                      std::vector<engine::ServiceRequest> parts,
+                                                      std::unique_ptr<GenerationHandler> handler);
+  /// The same with a context that lives as long as this does.
+  static Result<std::shared_ptr<GenerationRun>> start(std::shared_ptr<const ProtocolContext> context,
+                                                      Exchange& exchange,
                                                       std::vector<engine::ServiceRequest> parts,
                                                       std::unique_ptr<GenerationHandler> handler);
   /// Ends every part; the handler still gets their ends.
@@ -54,14 +61,15 @@ class GenerationRun : public std::enable_shared_from_this<GenerationRun> {
   };
   class PartSink;
 
-  GenerationRun(const ProtocolContext& context, size_t parts, std::unique_ptr<GenerationHandler> handler);
+  GenerationRun(std::shared_ptr<const ProtocolContext> context, size_t parts,
+                std::unique_ptr<GenerationHandler> handler);
   void push(Event event);
   void open();
   void drain();
   void handle(Event event);
   void fail_run(const Error& error);
 
-  const ProtocolContext& context_;
+  const std::shared_ptr<const ProtocolContext> context_;
   Mutex mutex_;
   std::deque<Event> queue_ KVERN_GUARDED_BY(mutex_);
   bool open_ KVERN_GUARDED_BY(mutex_) = false;      // all parts were accepted: events may be handled

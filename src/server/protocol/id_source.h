@@ -16,6 +16,8 @@ class IdSource {
   std::string next(std::string_view prefix);
   /// A number below 2^53, which JSON readers of every language keep exactly: for a seed that nobody gave.
   uint64_t next_seed();
+  /// For an IdSource of one request, whose names are then its own.
+  uint64_t salt() { return draw(); }
 
  private:
   uint64_t draw();

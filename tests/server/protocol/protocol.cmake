@@ -7,6 +7,6 @@ foreach(name context fields generation_run id_source local_exchange request_erro
              anthropic/errors anthropic/malformed anthropic/message_answer anthropic/message_request
              kv/routes llama/routes reply_handler
              responses/malformed responses/response_answer responses/response_request responses/response_store
-             responses/stored_routes)
+             responses/stored_routes runs/run runs/runs)
   kvern_add_test(server/protocol/${name}_test.cc LINK kvern::server kvern_protocol_test_support)
 endforeach()

@@ -48,12 +48,12 @@ json::object EventStream::chunk(json::array choices) const {
   return chunk;
 }
 
-void EventStream::send(const json::object& chunk) { exchange_->write(sse_event(to_json(chunk))); }
+void EventStream::send(std::string_view data) { exchange_->write_event(next_number_++, sse_event(data)); }
 
 void EventStream::choice(json::object choice) {
   json::array choices;
   choices.push_back(std::move(choice));
-  send(chunk(std::move(choices)));
+  send(to_json(chunk(std::move(choices))));
 }
 
 void EventStream::prompt_progress(const engine::PromptProgress& progress) {
@@ -62,21 +62,21 @@ void EventStream::prompt_progress(const engine::PromptProgress& progress) {
   object["prompt_progress"] = json::object{{"total", progress.total},
                                            {"cache", progress.cached},
                                            {"processed", progress.cached + progress.computed}};
-  send(object);
+  exchange_->write(sse_event(to_json(object)));
 }
 
 void EventStream::finish(json::object usage) {
   if (answer_.include_usage) {
     json::object last = chunk({});
     last["usage"] = std::move(usage);
-    send(last);
+    send(to_json(last));
   }
-  exchange_->write(sse_event("[DONE]"));
+  send("[DONE]");
   exchange_->end();
 }
 
 void EventStream::fail(const ApiError& error) {
-  exchange_->write(sse_event(to_json(error_json(error))));
+  send(to_json(error_json(error)));
   exchange_->end();
 }
 

@@ -27,7 +27,8 @@ json::object usage_json(const std::vector<engine::RequestEnd>& ends, int64_t rea
 /// "stop", "length": what a client reads as finish_reason.
 std::string_view finish_reason(engine::FinishReason reason);
 
-/// Server-sent events of one answer. One thread.
+/// Server-sent events of one answer, numbered from 0 on, but for reports of progress: those come as the
+/// machine has time. One thread.
 class EventStream {
  public:
   EventStream(std::shared_ptr<Exchange> exchange, const AnswerOptions& answer, std::string_view object)
@@ -45,11 +46,12 @@ class EventStream {
 
  private:
   json::object chunk(json::array choices) const;
-  void send(const json::object& chunk);
+  void send(std::string_view data);
 
   std::shared_ptr<Exchange> exchange_;
   const AnswerOptions& answer_;
   std::string_view object_;
+  uint64_t next_number_ = 0;
 };
 
 }  // namespace kvern::server::openai

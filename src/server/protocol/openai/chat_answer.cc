@@ -167,6 +167,13 @@ ChatStream::ChatStream(const ProtocolContext& context, const ChatRequest& reques
                        std::shared_ptr<Exchange> exchange)
     : ChatAnswer(context, request), stream_(std::move(exchange), answer_, "chat.completion.chunk") {}
 
+ChatStream::ChatStream(const ProtocolContext& context, const ChatRequest& request, std::shared_ptr<Run> run)
+    : ChatAnswer(context, request), run_(run), stream_(std::move(run), answer_, "chat.completion.chunk") {}
+
+void ChatStream::on_fault() {
+  if (run_) run_->abandon();
+}
+
 void ChatStream::on_prompt(size_t, const engine::PromptProgress& progress) {
   stream_.prompt_progress(progress);
 }

@@ -15,6 +15,7 @@
 #include "server/protocol/openai/answer_parts.h"
 #include "server/protocol/openai/chat_request.h"
 #include "server/protocol/reply_reader.h"
+#include "server/protocol/runs/run.h"
 
 namespace kvern::server::openai {
 
@@ -96,9 +97,12 @@ class ChatCollector : public ChatAnswer {
 class ChatStream : public ChatAnswer {
  public:
   ChatStream(const ProtocolContext& context, const ChatRequest& request, std::shared_ptr<Exchange> exchange);
+  /// Of a run, which gets all events, whoever reads them.
+  ChatStream(const ProtocolContext& context, const ChatRequest& request, std::shared_ptr<Run> run);
 
  private:
   void on_prompt(size_t part, const engine::PromptProgress& progress) override;
+  void on_fault() override;
   void begin() override;
   void piece(size_t choice, ChatPiece piece) override;
   void choice_end(size_t choice, std::string_view finish_reason) override;
@@ -106,6 +110,7 @@ class ChatStream : public ChatAnswer {
   void fail(const ApiError& error) override;
   json::object delta_json(size_t choice, const std::vector<engine::ReplyDelta>& deltas);
 
+  const std::shared_ptr<Run> run_;  // or null
   EventStream stream_;
 };
 

@@ -1,4 +1,5 @@
-// OpenAI's API: POST /v1/chat/completions, POST /v1/completions, GET /v1/models, GET /v1/models/{id}.
+// OpenAI's API: POST /v1/chat/completions, POST /v1/completions, GET /v1/models, GET /v1/models/{id}; and our
+// extension: GET and DELETE /v1/chat/completions/{id}, for streams that were broken.
 //
 // Without HTTP (batch files, tests): make a LocalExchange (server/protocol/local_exchange.h) with method,
 // path and body, and give it to the handler. It returns as soon as the request is submitted; the exchange's

@@ -198,4 +198,10 @@ void ResponseEvents::fail(const ApiError& error) {
   emit_response("response.failed");
 }
 
+void ResponseEvents::cancel() {
+  close("incomplete");
+  response_["status"] = "cancelled";
+  emit_response("response.failed");
+}
+
 }  // namespace kvern::server::responses

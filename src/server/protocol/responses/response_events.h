@@ -28,6 +28,8 @@ class ResponseEvents {
   void add(ReplyPiece piece);
   void end(const ReplyEnd& end);
   void fail(const ApiError& error);
+  /// The client has cancelled it: it ends as a failed one does, but for its status.
+  void cancel();
 
   /// The events since the last call, in order.
   std::vector<json::object> take() { return std::exchange(events_, {}); }

@@ -60,6 +60,7 @@ Status read_previous(ObjectReader& body, const RequestSource& source, Draft& dra
                 fmt::format("Previous response with id '{}' not found.", id->substr(0, 100)), kPreviousField);
   }
   draft.request.previous = std::move(stored->turns);
+  draft.request.previous_run = stored->run;
   return Ok{};
 }
 
@@ -196,7 +197,6 @@ Status read_stream(ObjectReader& body, ResponseRequest& request) {
 
 /// What the API documents and this server does not do.
 Status refuse_other_fields(ObjectReader& body) {
-  KVERN_TRY_STATUS(body.refuse("background", "answers are made while the client waits", {"false"}));
   KVERN_TRY_STATUS(body.refuse("context_management", "conversations are taken as they are", {"[]"}));
   KVERN_TRY_STATUS(body.refuse("conversation", "use previous_response_id"));
   KVERN_TRY_STATUS(body.refuse("max_tool_calls", "no tools are run here"));
@@ -224,6 +224,17 @@ Status read_conversation(ObjectReader& body, const RequestSource& source, Draft&
   return refuse_other_fields(body);
 }
 
+Status read_background(ObjectReader& body, const ProtocolContext& context, ResponseRequest& request) {
+  if (context.runs == nullptr)
+    return body.refuse("background", "answers are made while the client waits", {"false"});
+  KVERN_TRY(const auto background, body.boolean("background"));
+  request.background = background.value_or(false);
+  if (request.background && !request.store)
+    return invalid("background", "only allowed when store is true: there is no other way to the answer");
+  request.response["background"] = request.background;
+  return Ok{};
+}
+
 Status read_limits(ObjectReader& body, const ProtocolContext& context, ResponseRequest& request) {
   KVERN_TRY(request.max_output_tokens, body.integer("max_output_tokens", {1, max_new_tokens(context)}));
   request.response["max_output_tokens"] = or_null(request.max_output_tokens);
@@ -245,7 +256,7 @@ Status read_limits(ObjectReader& body, const ProtocolContext& context, ResponseR
   KVERN_TRY(const auto store, body.boolean("store"));
   request.store = store.value_or(true);
   request.response["store"] = request.store;
-  return Ok{};
+  return read_background(body, context, request);
 }
 
 int64_t seconds_now(const ProtocolContext& context) {
@@ -299,6 +310,7 @@ Result<ResponseRequest> read_response_request(const json::value& value, const Re
 Result<int64_t> read_input_tokens(const json::value& value, const RequestSource& source) {
   KVERN_TRY(ObjectReader body, ObjectReader::of(value, ""));
   Draft draft{.request = {}, .wishes = {}, .items = ItemReader(source.context.ids)};
+  KVERN_TRY_STATUS(body.refuse("background", "there is nothing to wait for", {"false"}));
   KVERN_TRY_STATUS(read_conversation(body, source, draft));
   KVERN_TRY_STATUS(body.finish());
   KVERN_TRY(const engine::RenderedChat rendered, render_chat(draft.wishes, kFields, source.context));

@@ -14,6 +14,7 @@
 namespace kvern::server::responses {
 
 inline constexpr FieldNames kFields{.prompt = "input", .max_new_tokens = "max_output_tokens"};
+inline constexpr const char* kRoute = "/v1/responses";
 inline constexpr const char* kPreviousField = "previous_response_id";
 
 struct ResponseRequest : ChatPlan {
@@ -24,8 +25,10 @@ struct ResponseRequest : ChatPlan {
   bool store = true;
   bool logprobs = false;  ///< include: message.output_text.logprobs
   std::optional<int64_t> max_output_tokens;
-  json::array input;  ///< the items of this request, complete
-  Turns previous;     ///< the conversation that it goes on from
+  json::array input;          ///< the items of this request, complete
+  Turns previous;             ///< the conversation that it goes on from
+  uint64_t previous_run = 0;  ///< StoredResponse::run of its last response
+  bool background = false;    ///< it goes on without its client
 };
 
 /// What reading needs beside the body. References outlive the call.

@@ -5,7 +5,11 @@
 namespace kvern::server::responses {
 
 std::shared_ptr<const Turn> ResponseStore::make_turn(const json::array& input, const json::array& output) {
-  auto turn = std::make_unique<Turn>(Turn{.input = to_json(input), .output = to_json(output)});
+  return make_turn(Turn{.input = to_json(input), .output = to_json(output)});
+}
+
+std::shared_ptr<const Turn> ResponseStore::make_turn(Turn made) {
+  auto turn = std::make_unique<Turn>(std::move(made));
   const size_t bytes = sizeof(Turn) + turn->input.size() + turn->output.size();
   *bytes_ += bytes;
   return {turn.release(), [meter = bytes_, bytes](const Turn* gone) {

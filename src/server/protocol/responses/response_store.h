@@ -28,6 +28,7 @@ using Turns = std::vector<std::shared_ptr<const Turn>>;
 struct StoredResponse {
   std::string body;  ///< the response, as JSON text
   Turns turns;       ///< the last one is its own
+  uint64_t run = 0;  ///< its name in the journal; 0: it is not there
 };
 
 /// Bounded in number, bytes and age; the oldest are forgotten first. A response is seen only by the client
@@ -42,6 +43,8 @@ class ResponseStore {
   /// The clock outlives it.
   ResponseStore(const Clock& clock, const Limits& limits) : clock_(clock), limits_(limits) {}
 
+  /// As make_turn() of two texts.
+  std::shared_ptr<const Turn> make_turn(Turn turn);
   /// Its bytes count as long as anybody holds it.
   std::shared_ptr<const Turn> make_turn(const json::array& input, const json::array& output);
   /// Keeps it, unless it alone is larger than the store.

@@ -1,5 +1,5 @@
 // OpenAI's Responses API: POST /v1/responses, POST /v1/responses/input_tokens, GET and DELETE
-// /v1/responses/{id}, GET /v1/responses/{id}/input_items.
+// /v1/responses/{id}, GET /v1/responses/{id}/input_items, POST /v1/responses/{id}/cancel.
 #pragma once
 
 #include <memory>

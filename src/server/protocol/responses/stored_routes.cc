@@ -10,6 +10,8 @@
 
 #include "base/json.h"
 #include "server/http/http_error.h"
+#include "server/protocol/responses/response_request.h"
+#include "server/protocol/runs/reconnect.h"
 
 namespace kvern::server::responses {
 namespace {
@@ -86,21 +88,47 @@ const json::value& id_of_item(const json::value& item) { return item.at("id"); }
 
 }  // namespace
 
-void show_response(ResponseStore& store, Exchange& exchange) {
-  const HttpRequest& request = exchange.request();
-  if (request.query_value("stream").value_or("false") != "false")
-    return bad_query(exchange, "stream", "events of finished responses are not kept");
-  if (request.query_value("starting_after"))
-    return bad_query(exchange, "starting_after", "events of finished responses are not kept");
-  auto stored = store.find(request.client, id_of(exchange));
-  if (!stored) return not_found(exchange);
-  exchange.respond({.body = std::move(stored->body)});
+void show_response(const Runs* runs, ResponseStore& store, const std::shared_ptr<Exchange>& exchange) {
+  const HttpRequest& request = exchange->request();
+  const std::string id = id_of(*exchange);
+  const std::shared_ptr<Run> run = runs == nullptr ? nullptr : runs->find(kRoute, request.client, id);
+  auto stored = store.find(request.client, id);
+  if (wants_events(request)) {
+    if (run != nullptr) return send_events(*run, exchange);
+    if (!stored) return not_found(*exchange);
+    return bad_query(*exchange, "stream", "the events of this response are not kept");
+  }
+  if (run != nullptr && !run->is_over()) return exchange->respond({.body = run->body()});
+  if (!stored) return not_found(*exchange);
+  exchange->respond({.body = std::move(stored->body)});
 }
 
-void delete_response(ResponseStore& store, Exchange& exchange) {
+void delete_response(Runs* runs, ResponseStore& store, Exchange& exchange) {
   const std::string id = id_of(exchange);
-  if (!store.erase(exchange.request().client, id)) return not_found(exchange);
+  const std::string& client = exchange.request().client;
+  const auto stored = store.find(client, id);
+  bool found = store.erase(client, id);
+  if (runs != nullptr) {
+    if (stored) runs->forget(stored->run);
+    found |= runs->erase(kRoute, client, id);
+  }
+  if (!found) return not_found(exchange);
   exchange.respond({.body = to_json(json::object{{"id", id}, {"object", "response"}, {"deleted", true}})});
+}
+
+void cancel_response(const Runs& runs, const std::shared_ptr<ResponseStore>& store,
+                     std::shared_ptr<Exchange> exchange) {
+  const std::string id = id_of(*exchange);
+  const std::string& client = exchange->request().client;
+  const std::shared_ptr<Run> run = runs.find(kRoute, client, id);
+  if (run != nullptr && !run->is_over()) {
+    run->cancel();
+    run->when_over([run, exchange = std::move(exchange)] { exchange->respond({.body = run->body()}); });
+    return;
+  }
+  const auto stored = store->find(client, id);
+  if (!stored) return not_found(*exchange);
+  exchange->respond({.body = stored->body});
 }
 
 void list_input_items(ResponseStore& store, Exchange& exchange) {

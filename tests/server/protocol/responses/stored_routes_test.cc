@@ -140,7 +140,7 @@ TEST_F(StoredRoutesTest, streams_of_stored_responses_are_refused_by_name) {
   const std::string id = create(R"({"input": "Hi"})");
   EXPECT_EQ(at(ask("GET", "/v1/responses/" + id + "?stream=true"), "error.param"), json::value("stream"));
   EXPECT_EQ(at(ask("GET", "/v1/responses/" + id + "?starting_after=3"), "error.param"),
-            json::value("starting_after"));
+            json::value("stream"));
 }
 
 TEST_F(StoredRoutesTest, tokens_are_counted_without_generating) {
