@@ -151,7 +151,8 @@ TEST_F(HttpServerTest, MayEndWhileAnswersAreMade) {
 TEST_F(HttpServerTest, CountsEveryDescriptorBack) {
   route_text("/a", "x");
   start();
-  for (int round = 0; round < 50; ++round) {
+  // The last one reads an answer: then all are accepted.
+  for (int round = 0; round < 51; ++round) {
     RawClient client = connect();
     client.send(round % 2 == 0 ? get("/a") : "GET /a HT");
     if (round % 2 == 0) {
@@ -163,7 +164,7 @@ TEST_F(HttpServerTest, CountsEveryDescriptorBack) {
   EXPECT_EQ(http->stats().connections, 0);
   EXPECT_EQ(http->stats().requests, 0);
   EXPECT_EQ(http->stats().queued_bytes, 0);
-  EXPECT_EQ(http->stats().accepted, 50U);
+  EXPECT_EQ(http->stats().accepted, 51U);
 }
 
 TEST_F(HttpServerTest, ManyThreadsMayWriteToManyClients) {
