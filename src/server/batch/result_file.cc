@@ -21,6 +21,12 @@ std::optional<std::string> custom_id_of(const LineReader::Line& line) {
   return std::string(id->as_string());
 }
 
+/// Whether more of it could have become a result, whose first member is its id.
+bool begins_like_result(std::string_view text) {
+  constexpr std::string_view kBegin = R"({"id":"batch_req_)";
+  return text.starts_with(kBegin.substr(0, text.size()));
+}
+
 Status write_at(File& file, uint64_t offset, std::string_view text) {
   return file.write_at(offset, std::as_bytes(std::span(text)));
 }
@@ -33,10 +39,23 @@ Status cut(Files& files, const std::string& path, uint64_t size) {
 
 }  // namespace
 
+Status ResultFile::lock(Files& files, const std::string& path) {
+  lock_.reset();
+  KVERN_TRY(auto lock, files.try_lock(path, LockKind::kExclusive));
+  if (lock == nullptr)
+    return fail(ErrorCode::kInvalidArgument, "another program is writing results there", path);
+  lock_ = std::move(lock);
+  return Ok{};
+}
+
 Result<ResultFile> ResultFile::open(Files& files, const std::string& path) {
   ResultFile results;
-  if (files.exists(path)) {
+  const bool exists = files.exists(path);
+  KVERN_TRY_STATUS(results.lock(files, path));
+  if (exists) {
     KVERN_TRY_STATUS(results.read(files, path));
+    // What was cut off is gone with the file that was locked.
+    if (results.repaired_) KVERN_TRY_STATUS(results.lock(files, path));
     return results;
   }
   KVERN_TRY(results.file_, files.open(path, OpenMode::kCreate));
@@ -51,7 +70,7 @@ Status ResultFile::read(Files& files, const std::string& path) {
     KVERN_TRY(std::optional<LineReader::Line> line, reader.next());
     if (!line) break;
     std::optional<std::string> id = custom_id_of(*line);
-    if (!id && !line->ended) {
+    if (!id && !line->ended && begins_like_result(line->text)) {
       KVERN_TRY_STATUS(cut(files, path, line->offset));
       repaired_ = true;
       break;

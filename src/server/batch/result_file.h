@@ -15,11 +15,12 @@
 
 namespace kvern::server {
 
-/// One thread, and one process at a time for each file.
+/// One thread. The file is locked as long as this lives.
 class ResultFile {
  public:
-  /// Makes the file, or reads which results it has. A last line that was cut off is removed. Errors: another
-  /// line that is no result (kCorrupt names it), so that no other file is written to.
+  /// Makes the file, or reads which results it has. A last line that is the beginning of a
+  /// result is removed. Errors: another line that is no result (kCorrupt names it), so that no other file is
+  /// written to; another program that has the file open here (kInvalidArgument).
   static Result<ResultFile> open(Files& files, const std::string& path);
 
   bool has(std::string_view custom_id) const { return ids_.contains(std::string(custom_id)); }
@@ -34,8 +35,10 @@ class ResultFile {
 
  private:
   ResultFile() = default;
+  Status lock(Files& files, const std::string& path);
   Status read(Files& files, const std::string& path);
 
+  std::unique_ptr<FileLock> lock_;
   std::unique_ptr<File> file_;
   uint64_t end_ = 0;
   std::unordered_set<std::string> ids_;

@@ -183,6 +183,7 @@ void Journal::commit(Pending pending) {
   std::vector<JournalRecord> records = std::exchange(unwritten_, {});
   std::ranges::move(records_of(pending), std::back_inserter(records));
   const Status status = write(records);
+  const uint64_t written_records = status ? records.size() : 0;
   if (!status) {
     segment_.reset();
     std::erase_if(records,
@@ -199,7 +200,7 @@ void Journal::commit(Pending pending) {
     const MutexLock lock(mutex_);
     ++stats_.commits;
     if (!status) ++stats_.failures;
-    if (status) stats_.records += records.size();
+    stats_.records += written_records;
     stats_.bytes = old_bytes_ + (segment_ ? segment_->bytes() : 0);
   }
   for (const auto& written : pending.written) written();

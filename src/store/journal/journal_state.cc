@@ -15,7 +15,7 @@ constexpr uint32_t kMaxChoices = 1 << 16;
 
 void JournalState::apply(JournalRecord record) {
   last_run_ = std::max(last_run_, run_of(record));
-  std::visit([this](auto&& each) { add(std::move(each)); }, std::move(record));
+  std::visit([this](auto& each) { add(std::move(each)); }, record);
 }
 
 void JournalState::add(AcceptedRecord record) {

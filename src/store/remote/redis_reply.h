@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 
-struct redisReader;
+struct redisReader;  // NOLINT(readability-identifier-naming): that of hiredis
 
 namespace kvern::store {
 

@@ -71,6 +71,7 @@ class RemoteStore::Saver {
   Status send_blocks() {
     if (blocks_.empty()) return Ok{};
     std::vector<RedisCommand> asks;
+    asks.reserve(blocks_.size());
     for (const PackedBlock& block : blocks_) asks.push_back(keep(store_.keys_.block(block.name)));
     KVERN_TRY(const auto there, store_.client_.call({.commands = asks}));
     std::vector<RedisCommand> sets;

@@ -15,6 +15,7 @@ namespace {
 constexpr uint32_t kMaxDepth = 100;
 constexpr size_t kMaxExprs = 500'000;
 constexpr size_t kMaxAlternatives = 256;
+constexpr uint32_t kMaxExpanded = 4096;
 
 constexpr std::array<std::string_view, 4> kCombining{"$ref", "anyOf", "oneOf", "allOf"};
 
@@ -173,6 +174,9 @@ Result<SchemaCompiler::Alternatives> SchemaCompiler::expand(const json::value& s
   const Level level(depth_);
   if (depth_ > kMaxDepth)
     return schema_error(pointer, {}, "what must be merged is nested too deep, or refers to itself");
+  // References to references double what is merged at each level.
+  if (++expanded_ > kMaxExpanded)
+    return schema_error(pointer, {}, fmt::format("more than {} schemas must be merged", kMaxExpanded));
   if (schema.is_bool()) return schema.get_bool() ? Alternatives{json::object()} : Alternatives{};
   if (!schema.is_object()) return schema_error(pointer, {}, "expected a schema: an object, true or false");
   const json::object& object = schema.get_object();

@@ -71,6 +71,7 @@ class SchemaCompiler {
   /// Rules of schemas that are referred to, by pointer.
   std::map<std::string, RuleId> references_;
   uint32_t depth_ = 0;
+  uint32_t expanded_ = 0;  // schemas that were merged with others, each as often as it is named
 };
 
 }  // namespace kvern::text::grammar

@@ -46,6 +46,22 @@ TEST_F(ResultFileTest, KeepsWhatIsThere) {
   EXPECT_EQ(text(), line("a") + "\n" + line("b") + line("c"));
 }
 
+// What has no end of line is a result that was cut off only where it begins like one.
+TEST_F(ResultFileTest, LeavesTheLastLineOfAnotherFileAlone) {
+  for (const std::string_view precious : {"my notes", R"({"precious": "data"})", "[]"}) {
+    put(std::string(precious));
+    EXPECT_FALSE(ResultFile::open(*files_, kPath).has_value());
+    EXPECT_EQ(text(), precious);
+  }
+}
+
+TEST_F(ResultFileTest, IsWrittenByOneAtATime) {
+  ASSERT_OK_AND_ASSIGN(ResultFile results, ResultFile::open(*files_, kPath));
+  const auto second = ResultFile::open(*files_, kPath);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code, ErrorCode::kInvalidArgument);
+}
+
 // Wherever the program was killed in the middle of a line.
 TEST_F(ResultFileTest, RemovesALineThatWasCutOff) {
   const std::string whole = line("a") + line("b");

@@ -265,6 +265,12 @@ TEST(Schema, HostileSchemasAreErrorsAndFast) {
   for (int i = 0; i < 2000; ++i) all = json::object{{"allOf", json::array{std::move(all)}}};
   EXPECT_ERROR(Grammar::from_json_schema(all, byte_vocabulary()), kInvalidArgument, "nested");
   EXPECT_ERROR(compiled(R"({"allOf":[{"$ref":"#"}]})"), kInvalidArgument, "refers to itself");
+  // Twice as many at each level.
+  std::string doubling = R"({"$ref":"#/$defs/d40","$defs":{"d0":{"type":"object"})";
+  for (int i = 1; i <= 40; ++i)
+    doubling +=
+        fmt::format(R"(,"d{0}":{{"allOf":[{{"$ref":"#/$defs/d{1}"}},{{"$ref":"#/$defs/d{1}"}}]}})", i, i - 1);
+  EXPECT_ERROR(compiled(doubling + "}}"), kInvalidArgument, "schemas must be merged");
   std::string many = R"({"allOf":[)";
   for (int i = 0; i < 12; ++i)
     many += std::string(i == 0 ? "" : ",") + R"({"anyOf":[{"minimum":1},{"minLength":2}]})";
