@@ -59,10 +59,10 @@ std::array<ByteSet, kKindsOfAscii> make_bytes_of_kinds() {
 }  // namespace
 
 TextKinds kinds_without(const ByteSet& bytes) {
-  static const std::array<ByteSet, kKindsOfAscii> kBytesOfKinds = make_bytes_of_kinds();
+  static const std::array<ByteSet, kKindsOfAscii> bytes_of_kinds = make_bytes_of_kinds();
   TextKinds kinds = 0;
   for (size_t kind = 0; kind < kKindsOfAscii; ++kind)
-    if ((kBytesOfKinds[kind] & bytes).none()) kinds |= TextKinds{1} << kind;
+    if ((bytes_of_kinds[kind] & bytes).none()) kinds |= TextKinds{1} << kind;
   return kinds;
 }
 
