@@ -219,7 +219,16 @@ export const cases = {
   'images are refused by name': refused('input', user([{ type: 'input_image', image_url: 'x' }]), 'input[0].content[0].type'),
   'other items are refused by name': refused('input', [{ type: 'item_reference', id: 'x' }], 'input[0].type'),
   'server tools are refused by name': refused('tools', [{ type: 'web_search' }], 'tools[0].type'),
-  'background is refused by name': refused('background', true),
+  'runs in the background': async (t) => {
+    let response = await create(t, { background: true });
+    assert.equal(response.background, true);
+    for (let polls = 0; ['queued', 'in_progress'].includes(response.status) && polls < 600; ++polls) {
+      await new Promise((done) => setTimeout(done, 50));
+      response = await t.openai.responses.retrieve(response.id);
+    }
+    assert.ok(['completed', 'incomplete'].includes(response.status), response.status);
+    assert.ok(response.output_text.length > 0);
+  },
   'truncation auto is refused by name': refused('truncation', 'auto'),
   'conversation is refused by name': refused('conversation', 'conv_1'),
   'an unknown field is refused by name': refused('frobnicate', 1),
