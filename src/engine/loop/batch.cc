@@ -61,7 +61,7 @@ void Batch::enqueue(Ticket ticket, ServiceRequest spec, std::shared_ptr<Generati
   request->sink = std::move(sink);
   request->submitted = clock_.now();
   if (request->spec.choices > 1 && !request->gives_best)
-    request->order_of_choices.emplace(request->spec.choices);
+    request->order_of_choices = std::make_unique<ChoiceOrder>(request->spec.choices);
   if (const auto deadline = request->spec.deadline; deadline) {
     next_deadline_ = std::min(next_deadline_.value_or(*deadline), *deadline);
   }

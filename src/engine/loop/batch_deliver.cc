@@ -114,15 +114,14 @@ void Batch::deliver(SampleTask& task) {
   }
   if (!request.first_token) request.first_token = clock_.now();
   ++stats_.generated_tokens;
-  accept_token(row, {.sampled = *std::move(task.token), .logit_hash = task.hash.value_or(0)},
-               TokenOrigin::kSampled);
+  accept_token(row, {.sampled = *std::move(task.token), .logit_hash = task.hash}, TokenOrigin::kSampled);
 }
 
 void Batch::accept_token(Row& row, ReplayedToken token, TokenOrigin origin) {
   Request& request = *row.request;
   SampledToken& sampled = token.sampled;
   row.tokens.push_back(sampled.token);
-  if (request.spec.generate.hash_logits) row.hashes.push_back(token.logit_hash);
+  if (token.logit_hash) row.hashes.push_back(*token.logit_hash);
   ++request.generated_tokens;
   const bool is_end =
       row.stops_at_end_token && std::ranges::binary_search(engine_.end_tokens(), sampled.token);

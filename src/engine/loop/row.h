@@ -67,8 +67,9 @@ struct Request {
   bool split = false;  ///< the prompt is computed, and the choices have rows of their own
   /// In the step that splits it: the first row still holds the state of all of them.
   bool settling = false;
-  bool asked_tiers = false;  ///< for the beginning of its prompt: once
-  bool gives_best = false;   ///< ServiceRequest::best
+  bool asked_tiers = false;                       ///< for the beginning of its prompt: once
+  bool gives_best = false;                        ///< ServiceRequest::best
+  std::unique_ptr<ChoiceOrder> order_of_choices;  ///< with several choices that are all given out
   Ticket ticket{};
   uint64_t order = 0;  ///< of admission: the age of its rows
 
@@ -82,8 +83,7 @@ struct Request {
 
   /// One row until the prompt is computed, then one for each choice.
   std::vector<std::unique_ptr<Row>> rows;
-  std::vector<HeldBack> held_back;              ///< by choice, with `best`
-  std::optional<ChoiceOrder> order_of_choices;  ///< with several choices that are all given out
+  std::vector<HeldBack> held_back;  ///< by choice, with `best`
 
   int64_t prompt_tokens() const { return static_cast<int64_t>(spec.generate.prompt.size()); }
 };

@@ -22,8 +22,8 @@ namespace kvern::engine {
 
 /// A token that was sampled in a process which has ended, for a request that goes on here.
 struct ReplayedToken {
-  SampledToken sampled;     ///< with its log-probabilities where they are wanted
-  uint64_t logit_hash = 0;  ///< with hash_logits, where it was kept
+  SampledToken sampled;                ///< with its log-probabilities where they are wanted
+  std::optional<uint64_t> logit_hash;  ///< with hash_logits, where it was kept
 };
 
 /// What a process that has ended had done of a request.
