@@ -5,6 +5,8 @@
 // Writes some hundred MiB below DIRECTORY and removes them again. The geometry is that of a 1B model: 16
 // layers with 8 heads of 64 numbers. "Cold" is with the page cache emptied for these files, "warm" with them
 // in it.
+#include "disk_measure.h"
+
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -13,9 +15,7 @@
 #include <string>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -26,70 +26,9 @@ namespace {
 
 using namespace kvern;
 using namespace kvern::store;
-using Seconds = std::chrono::duration<double>;
+using namespace kvern::bench;
 
 const auto kForEver = std::chrono::steady_clock::now() + std::chrono::hours(1);
-
-template <typename F>
-double seconds(const F& f) {
-  const auto begin = std::chrono::steady_clock::now();
-  f();
-  return Seconds(std::chrono::steady_clock::now() - begin).count();
-}
-
-void for_files(const std::string& folder, const auto& f) {
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.is_regular_file()) f(entry.path().string());
-  }
-}
-
-void drop_cache(const std::string& folder) {
-  for_files(folder, [](const std::string& path) {
-    const int fd = ::open(path.c_str(), O_RDONLY);
-    ::fsync(fd);
-    ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    ::close(fd);
-  });
-}
-
-void fill_cache(const std::string& folder) {
-  std::vector<char> buffer(1 << 20);
-  for_files(folder, [&](const std::string& path) {
-    const int fd = ::open(path.c_str(), O_RDONLY);
-    while (::read(fd, buffer.data(), buffer.size()) > 0) {
-    }
-    ::close(fd);
-  });
-}
-
-// One large file, 4 MiB at a time, past the page cache: what the disk gives to who reads in order.
-double disk_rate(const std::string& directory, size_t bytes) {
-  const std::string path = directory + "/rate";
-  AlignedBuffer buffer(size_t{4} << 20);
-  std::mt19937_64 random(1);
-  for (size_t i = 0; i < buffer.size(); i += 8) {
-    const uint64_t number = random();
-    std::memcpy(buffer.bytes().data() + i, &number, 8);
-  }
-  int fd = ::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_DIRECT, 0600);
-  KVERN_CHECK(fd >= 0);
-  for (size_t done = 0; done < bytes; done += buffer.size())
-    KVERN_CHECK(::write(fd, buffer.bytes().data(), buffer.size()) == static_cast<ssize_t>(buffer.size()));
-  ::fsync(fd);
-  ::close(fd);
-  fd = ::open(path.c_str(), O_RDONLY | O_DIRECT);
-  size_t got = 0;
-  const double time = seconds([&] {
-    while (true) {
-      const ssize_t n = ::read(fd, buffer.bytes().data(), buffer.size());
-      if (n <= 0) break;
-      got += static_cast<size_t>(n);
-    }
-  });
-  ::close(fd);
-  std::filesystem::remove(path);
-  return static_cast<double>(got) / time / 1e9;
-}
 
 state::KvSpec spec_1b() {
   state::KvSpec spec;

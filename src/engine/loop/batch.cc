@@ -37,6 +37,7 @@ Batch::Batch(Engine& engine, const Clock& clock, const LoopOptions& options)
 Batch::~Batch() {
   cancel_all();
   end_cancelled();
+  tell_tiers();
   // Left over only by fail_all().
   for (const auto& [id, request] : requests_) {
     for (const auto& row : request->rows) storage_.release(*row, AfterRow::kRemove);
@@ -167,6 +168,7 @@ void Batch::step() {
     for (Request* request : splitting_) settle_split(*request);
   }
   sweep();
+  if (running_.empty()) tell_tiers();
   stats_.schedule_seconds += seconds_between(begin, clock_.now()) - outside_seconds_;
 }
 

@@ -119,6 +119,7 @@ class Batch {
   TierAnswer ask_tiers(Request& request, int64_t known);
   std::pair<Restoring*, int64_t> shared_restore(const Row& row);
   void step_tiers(TimePoint now);
+  void tell_tiers();
   void step_restores(TimePoint now);
   void end_restore(size_t index);
   void use_restored(const Restoring& restoring, const store::RowRestore::Row& made);

@@ -67,8 +67,15 @@ void Batch::step_tiers(TimePoint now) {
   Tiers* tiers = storage_.tiers();
   if (tiers == nullptr) return;
   tiers->writes().step(now);
+  tell_tiers();
   if (std::exchange(saves_released_, tiers->writes().released()) != saves_released_) ++releases_;
   step_restores(now);
+}
+
+// Saving gives way to rows that run, unless they wait for it.
+void Batch::tell_tiers() {
+  if (Tiers* tiers = storage_.tiers(); tiers != nullptr)
+    tiers->writes().set_busy(!running_.empty() && !starved_since_);
 }
 
 // Each brings a little. What it brings has had room when it began; when others have taken that, it is given

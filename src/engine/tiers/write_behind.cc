@@ -1,6 +1,7 @@
 #include "engine/tiers/write_behind.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "store/row/saved_row.h"
 
@@ -147,6 +148,11 @@ void WriteBehind::step(TimePoint now) {
   }
   entry.safe = made == Offer::kSafe;
   schedule(id, entry, std::nullopt);
+}
+
+void WriteBehind::set_busy(bool busy) {
+  if (std::exchange(busy_, busy) == busy) return;
+  for (const LoopTier& tier : options_.tiers) tier.tier->set_busy(busy);
 }
 
 std::optional<WriteBehind::TimePoint> WriteBehind::next_step() const {

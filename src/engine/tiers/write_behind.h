@@ -50,6 +50,9 @@ class WriteBehind final : public PrefixObserver {
   /// When step() has something to do, by what is known now.
   std::optional<TimePoint> next_step() const;
 
+  /// Tells the tiers whether rows run.
+  void set_busy(bool busy);
+
   /// All that is kept now, and not safe, has settled.
   void hasten();
   /// How many of these still wait to be offered.
@@ -90,6 +93,7 @@ class WriteBehind final : public PrefixObserver {
   std::set<std::pair<TimePoint, uint64_t>> due_;
   std::vector<Pin> pins_;
   size_t saving_bytes_ = 0;
+  bool busy_ = false;
   bool full_ = false;  // the next row waits for one that is being saved
   uint64_t released_ = 0;
   uint64_t lost_ = 0;

@@ -40,6 +40,7 @@ Result<Manifest> pack_entry(const NewEntry& entry, const PackOptions& options,
       continue;
     }
     for (const state::PositionRange& range : state::held_pieces(store.store, store.held, options.page)) {
+      if (entry.between_pieces) entry.between_pieces();
       ManifestPiece& piece = m.pieces.emplace_back(ManifestPiece{.store = s, .positions = range});
       if (range.size() == options.page) {
         PackedBlock block = pack_block(block_info_of(m, m.pieces.size() - 1), *entry.pieces);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -37,6 +38,8 @@ struct NewEntry {
   std::optional<Checkpoint> checkpoint;
   bool pinned = false;
   int64_t seconds_to_live = 0;  ///< 0 = for ever
+  /// Called by whoever saves the entry, between pieces; may take its time. Empty: nothing.
+  std::function<void()> between_pieces;
 
   bool has_extras() const { return !attachments.empty() || checkpoint.has_value(); }
   /// Of its state, all of it.

@@ -38,6 +38,7 @@ class RemoteTier final : public Tier {
   ~RemoteTier() override;
 
   bool offer(NewEntry entry) override;
+  void set_busy(bool busy) override { writes_.set_busy(busy); }
   std::optional<TierHit> lookup(std::shared_ptr<const PrefixSpace> space, std::span<const int32_t> prompt,
                                 int64_t more_than) override;
   /// What this process saved itself and has not missed since. Asks nobody.

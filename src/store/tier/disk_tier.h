@@ -22,6 +22,7 @@ class DiskTier final : public Tier {
   DiskTier(DiskStore& store, LogSink& log, const DiskTierOptions& options);
 
   bool offer(NewEntry entry) override { return writes_.push(std::move(entry)); }
+  void set_busy(bool busy) override { writes_.set_busy(busy); }
   std::optional<TierHit> lookup(std::shared_ptr<const PrefixSpace> space, std::span<const int32_t> prompt,
                                 int64_t more_than) override;
   bool covers(const PrefixSpace& space, std::span<const int32_t> tokens) override;

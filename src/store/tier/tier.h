@@ -63,6 +63,9 @@ class Tier {
 
   /// Keeps the entry some time soon; false when it is declined.
   virtual bool offer(NewEntry entry) = 0;
+  /// Whether others want this machine's processors just now: then saving should take little of them, unless
+  /// somebody waits in flush(). Returns at once.
+  virtual void set_busy(bool busy) { static_cast<void>(busy); }
   /// The longest usable beginning of a prompt that is longer than `more_than` tokens; nothing on a miss.
   virtual std::optional<TierHit> lookup(std::shared_ptr<const PrefixSpace> space,
                                         std::span<const int32_t> prompt, int64_t more_than) = 0;

@@ -4,7 +4,24 @@
 #include <optional>
 #include <utility>
 
+#include <time.h>
+
 namespace kvern::store {
+namespace {
+
+constexpr std::chrono::seconds kLongestRest{10};
+
+/// How long the calling thread has been on a processor; nothing where the system does not say.
+std::chrono::nanoseconds time_on_processor() {
+#ifdef CLOCK_THREAD_CPUTIME_ID
+  timespec time{};
+  if (::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0)
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+#endif
+  return {};
+}
+
+}  // namespace
 
 WriteQueue::WriteQueue(Save save, const WriteQueueOptions& options)
     : save_(std::move(save)), options_(options), thread_([this] { run(); }) {}
@@ -38,6 +55,30 @@ bool WriteQueue::push(NewEntry entry) {
   return true;
 }
 
+void WriteQueue::set_busy(bool busy) {
+  const MutexLock lock(mutex_);
+  busy_ = busy;
+  if (!busy) changed_.notify_all();
+}
+
+// So long that what was done since the last rest is no more than the share. It is the only way that every
+// system has: threads of low priority get nothing where something else keeps all processors busy, and hold
+// locks meanwhile.
+void WriteQueue::rest() {
+  const std::chrono::nanoseconds worked = time_on_processor();
+  const std::chrono::nanoseconds since = worked - std::exchange(worked_, worked);
+  const double share = options_.busy_share * std::max(1U, std::thread::hardware_concurrency());
+  if (share >= 1) return;
+  const std::chrono::duration<double> pause = std::min<std::chrono::duration<double>>(
+      since * (1 / share - 1), std::chrono::duration<double>(kLongestRest));
+  const auto until = std::chrono::steady_clock::now() +
+                     std::chrono::duration_cast<std::chrono::steady_clock::duration>(pause);
+  const MutexLock lock(mutex_);
+  while (busy_ && flushes_ == 0 && !stop_) {
+    if (changed_.wait_until(mutex_, until) == std::cv_status::timeout) return;
+  }
+}
+
 void WriteQueue::run() {
   mutex_.lock();
   while (true) {
@@ -48,6 +89,7 @@ void WriteQueue::run() {
     waiting_bytes_ -= item->bytes;
     in_flight_ = item->number;
     mutex_.unlock();
+    item->entry.between_pieces = [this] { rest(); };
     const Result<bool> saved = save_(item->entry);
     item.reset();  // what it pins is free before anybody hears of it
     mutex_.lock();
@@ -69,9 +111,12 @@ FlushReport WriteQueue::flush(std::chrono::steady_clock::time_point deadline) {
   const MutexLock lock(mutex_);
   const uint64_t last = next_number_ - 1;
   const WriteCounts before = counts_;
+  ++flushes_;
+  changed_.notify_all();
   while (left(last) > 0) {
     if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) break;
   }
+  --flushes_;
   FlushReport report{.saved = counts_.saved - before.saved,
                      .dropped = counts_.dropped - before.dropped,
                      .failed = counts_.failed - before.failed,

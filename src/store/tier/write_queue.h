@@ -1,4 +1,4 @@
-// Saves on a thread of their own, the oldest first; bounded by bytes.
+// Saves on a thread of their own, the oldest first; bounded by bytes, and in the time it takes from others.
 #pragma once
 
 #include <chrono>
@@ -19,6 +19,8 @@ struct WriteQueueOptions {
   /// What waiting entries may hold; beyond it the oldest that waits is dropped, never the newest nor the one
   /// that is being saved.
   uint64_t max_bytes = uint64_t{2} << 30;
+  /// What saving takes of the time of all processors while they are wanted, at most.
+  double busy_share = 0.01;
 };
 
 struct WriteCounts {
@@ -43,6 +45,8 @@ class WriteQueue {
 
   /// False when the entry alone is more than may wait.
   bool push(NewEntry entry);
+  /// See Tier::set_busy.
+  void set_busy(bool busy);
   /// See Tier::flush.
   FlushReport flush(std::chrono::steady_clock::time_point deadline);
   WriteCounts counts();
@@ -54,6 +58,7 @@ class WriteQueue {
     NewEntry entry;
   };
   void run();
+  void rest();
   uint64_t left(uint64_t last) const KVERN_REQUIRES(mutex_);
 
   Save save_;
@@ -65,7 +70,10 @@ class WriteQueue {
   uint64_t in_flight_ KVERN_GUARDED_BY(mutex_) = 0;
   uint64_t waiting_bytes_ KVERN_GUARDED_BY(mutex_) = 0;
   WriteCounts counts_ KVERN_GUARDED_BY(mutex_);
+  int flushes_ KVERN_GUARDED_BY(mutex_) = 0;  // that wait
+  bool busy_ KVERN_GUARDED_BY(mutex_) = false;
   bool stop_ KVERN_GUARDED_BY(mutex_) = false;
+  std::chrono::nanoseconds worked_{};  // of the thread: its time on a processor when it last rested
   std::thread thread_;
 };
 

@@ -162,6 +162,13 @@ TEST_F(RestoreTest, copies_little_beside_rows_that_run) {
   EXPECT_EQ(most, 1);
 }
 
+TEST_F(RestoreTest, tells_tiers_when_rows_run) {
+  Batch batch(*engine_, *clock_, options());
+  submit(batch, request_for(tokens_of(6, 20), 3));
+  run_all(batch);
+  EXPECT_THAT(tier_.told_busy, ElementsAre(true, false));
+}
+
 TEST_F(RestoreTest, brings_once_what_several_wait_for) {
   auto prompt = tokens_of(9, 100);
   save(prompt);

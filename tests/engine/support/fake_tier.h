@@ -41,6 +41,7 @@ class FakeTier : public store::Tier {
   std::vector<std::vector<int32_t>> offered;
   std::vector<int64_t> lookups;  ///< `more_than` of each
   int open_restores = 0;
+  std::vector<bool> told_busy;
 
   const std::vector<Stored>& stored() const { return stored_; }
   void save_waiting() {
@@ -52,6 +53,8 @@ class FakeTier : public store::Tier {
     waiting_.clear();
   }
   void forget_all() { stored_.clear(); }
+
+  void set_busy(bool busy) override { told_busy.push_back(busy); }
 
   bool offer(store::NewEntry entry) override {
     offered.push_back(entry.tokens);

@@ -134,5 +134,39 @@ TEST(WriteQueue, LetsGoOfAnEntryBeforeItSaysThatItIsSaved) {
   EXPECT_TRUE(pieces.expired());
 }
 
+// While others want the processors, saving rests between pieces; who waits for a flush is not kept waiting.
+TEST(WriteQueue, RestsWhileItIsBusyUnlessSomebodyWaits) {
+  Mutex mutex;
+  std::condition_variable_any changed;
+  int begun = 0;
+  const auto save = [&](const NewEntry& e) -> Result<bool> {
+    {
+      const MutexLock lock(mutex);
+      ++begun;
+      changed.notify_all();
+    }
+    e.between_pieces();
+    return true;
+  };
+  const auto wait_begun = [&](int count) {
+    const MutexLock lock(mutex);
+    while (begun < count) changed.wait(mutex);
+  };
+  // A share of nothing: it rests for days.
+  WriteQueue queue(save, {.busy_share = 1e-12});
+  queue.set_busy(true);
+  queue.push(entry(1));
+  wait_begun(1);
+  EXPECT_EQ(queue.counts().saved, 0U);
+  EXPECT_TRUE(queue.flush(steady_clock::now() + kForEver).durable);
+  queue.push(entry(2));
+  wait_begun(2);
+  queue.set_busy(false);
+  EXPECT_TRUE(queue.flush(steady_clock::now() + kForEver).durable);
+  queue.set_busy(true);
+  queue.push(entry(3));
+  wait_begun(3);  // the end wakes it
+}
+
 }  // namespace
 }  // namespace kvern::store
