@@ -11,6 +11,8 @@ namespace {
 constexpr size_t kMostSavingBytes = size_t{2} << 30;
 // How often it is looked whether tiers have saved something, when nothing else happens.
 constexpr std::chrono::milliseconds kLookAgain{5};
+// What was dropped, or could not be saved, is offered again so much later.
+constexpr std::chrono::seconds kTryAgain{30};
 
 size_t most_saving_bytes(const state::KvCache& kv, const TierOptions& options) {
   if (options.most_saving_bytes != 0) return options.most_saving_bytes;
@@ -128,6 +130,7 @@ void WriteBehind::ended(uint64_t id) {
   if (it == entries_.end() || --it->second.offers > 0) return;
   const auto row = parts_.prefixes.entry(id);
   it->second.safe = row && any_covers(*row);
+  if (!it->second.safe) schedule(id, it->second, parts_.clock.now() + kTryAgain);
 }
 
 bool WriteBehind::holds_storage() {

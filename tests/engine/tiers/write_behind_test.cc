@@ -207,6 +207,20 @@ TEST_F(WriteBehindTest, tries_again_what_was_dropped_when_all_is_to_be_saved) {
   EXPECT_THAT(tier_.stored(), SizeIs(3));
 }
 
+TEST_F(WriteBehindTest, offers_again_what_was_not_saved) {
+  make();
+  tier_.saves_at_once = false;
+  scene_->serve(some_tokens(1, 60));
+  settle();
+  tier_.drop_waiting();
+  settle();
+  EXPECT_THAT(tier_.offered, SizeIs(1));
+  clock_.advance(std::chrono::seconds(30));
+  tier_.saves_at_once = true;
+  step();
+  EXPECT_THAT(tier_.stored(), SizeIs(1));
+}
+
 TEST_F(WriteBehindTest, lets_safe_entries_go_first) {
   make();
   tier_.saves_at_once = false;
