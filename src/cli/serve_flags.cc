@@ -155,6 +155,8 @@ void add_limits(CLI::App& command, ServeFlags& flags) {
   add_time(command, "--timeout", flags.limits.request_timeout,
            "For a whole generation, waiting included; 0 = none");
   add_bytes(command, "--max-body", http.body_bytes, "Longest body of a request");
+  add_bytes(command, "--kv-max-import", flags.limits.max_import_bytes,
+            "Longest file of saved prefixes that is sent here; it is held in memory");
   add_bytes(command, "--max-header", http.header_bytes, "Longest headers of a request");
   add_bytes(command, "--max-queued-output", http.queued_bytes, "Of a stream that its client does not read");
   add_count(command, "--max-connections", http.connections, "Open connections; more get 503");

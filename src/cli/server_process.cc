@@ -24,6 +24,7 @@
 #include "cli/version.h"
 #include "engine/loop/engine_loop.h"
 #include "engine/tiers/kv_remote.h"
+#include "engine/tiers/saved_prefixes.h"
 #include "server/app/app.h"
 #include "server/app/serving.h"
 #include "server/config/values.h"
@@ -63,6 +64,7 @@ Result<server::HttpServerOptions> http_options(Files& files, const ServeFlags& f
 struct LoadedModel {
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<engine::KvDirectory> kv;       // null: prefixes are kept in memory alone
+  std::unique_ptr<engine::SavedPrefixes> saved;  // of kv
   std::unique_ptr<engine::KvRemote> remote;      // null: no other machine shares them
   std::unique_ptr<store::Journal> journal;       // or null
   std::vector<store::JournalledRun> journalled;  // until they go on
@@ -89,6 +91,7 @@ class ServerProcess {
   Status open_kv_directory();
   Status open_remote();
   Status open_journal();
+  Status open_saved();
   void start_loading();
   Result<bool> wait_for_loading();
   void watch();
@@ -179,6 +182,15 @@ Status ServerProcess::open_remote() {
   return Ok{};
 }
 
+Status ServerProcess::open_saved() {
+  KVERN_TRY(loaded_.saved, engine::SavedPrefixes::create({.store = loaded_.kv->store(),
+                                                          .files = environment_.files,
+                                                          .clock = environment_.clock,
+                                                          .directory = loaded_.kv->path()},
+                                                         *loaded_.engine));
+  return Ok{};
+}
+
 Status ServerProcess::open_model() {
   KVERN_TRY_STATUS(open_kv_directory());
   KVERN_TRY_STATUS(open_remote());
@@ -192,6 +204,7 @@ void ServerProcess::load() {
   engine::LoopOptions loop = flags_.loop;
   Status opened = open_model();
   if (opened && loaded_.kv != nullptr) opened = loaded_.kv->add_to(loop.tiers, *loaded_.engine);
+  if (opened && loaded_.kv != nullptr) opened = open_saved();
   if (opened && loaded_.remote != nullptr) opened = loaded_.remote->add_to(loop.tiers, *loaded_.engine);
   if (!opened) {
     load_error_ = opened.error();
@@ -217,7 +230,8 @@ void ServerProcess::load() {
                              .clock = environment_.clock,
                              .log = log_,
                              .metrics = metrics_,
-                             .journal = loaded_.journal.get()});
+                             .journal = loaded_.journal.get(),
+                             .saved = loaded_.saved.get()});
   loaded_.serving->restore(std::exchange(loaded_.journalled, {}));
   app_->serve(loaded_.serving->routes(), loaded_.serving->service());
   const auto took = std::chrono::duration_cast<milliseconds>(steady_clock::now() - begin);
@@ -377,6 +391,7 @@ void ServerProcess::shut() {
   loaded_.serving.reset();
   loaded_.loop.reset();
   loaded_.remote.reset();
+  loaded_.saved.reset();
   loaded_.kv.reset();
   loaded_.journal.reset();
 }

@@ -1,4 +1,4 @@
-foreach(test flush kv_directory kv_remote prefix_spaces tiers write_behind)
+foreach(test flush kv_directory kv_remote prefix_spaces saved_prefixes tiers write_behind)
   kvern_add_test(tiers/${test}_test.cc LINK kvern::engine)
 endforeach()
 foreach(test restore restart)

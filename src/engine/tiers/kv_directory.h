@@ -38,6 +38,7 @@ class KvDirectory {
   KvDirectory& operator=(const KvDirectory&) = delete;
 
   store::DiskStore& store() { return *store_; }
+  const std::string& path() const { return options_.path; }
   store::Tier& tier() { return *tier_; }
   /// Makes it the next tier of a loop of this engine.
   Status add_to(TierOptions& options, const Engine& engine);

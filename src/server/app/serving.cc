@@ -60,6 +60,7 @@ struct Serving::Impl {
                 .executor = executor,
                 .ids = ids,
                 .chat = engine::ChatFormat::create(parts.engine),
+                .saved = parts.saved,
                 .grammars = grammars.get(),
                 .model_name = std::move(options.model_name),
                 .aliases = std::move(options.aliases),
@@ -71,10 +72,11 @@ struct Serving::Impl {
                 .log_prompts = options.log_prompts,
                 .runs = &runs},
         patient(1, parts.log),
+        transfers(1, parts.log),
         executor(options.answer_threads, parts.log),
         sweeper([this](const std::stop_token& stop) { sweep(stop); }) {
     anthropic::add_routes(router, context);
-    kv::add_routes(router, context, patient);
+    kv::add_routes(router, context, {.patient = patient, .transfers = transfers});
     llama::add_routes(router, context);
     openai::add_routes(router, context);
     responses::add_routes(router, context);
@@ -98,9 +100,10 @@ struct Serving::Impl {
   std::unique_ptr<text::GrammarCache> grammars;  // null without a tokenizer
   ProtocolContext context;
   Router router;
-  ThreadExecutor patient;   // for what waits for disks
-  ThreadExecutor executor;  // What its threads still have to do uses all of the above.
-  std::jthread sweeper;     // Last: it calls runs, and so the service.
+  ThreadExecutor patient;    // for what waits for disks
+  ThreadExecutor transfers;  // for what waits for clients
+  ThreadExecutor executor;   // What its threads still have to do uses all of the above.
+  std::jthread sweeper;      // Last: it calls runs, and so the service.
 };
 
 Serving::Serving(ServingOptions options, const Parts& parts)

@@ -42,7 +42,8 @@ class Serving {
     const Clock& clock;
     LogSink& log;
     Metrics& metrics;
-    store::Journal* journal = nullptr;  ///< null: nothing outlives the process
+    store::Journal* journal = nullptr;       ///< null: nothing outlives the process
+    engine::SavedPrefixes* saved = nullptr;  ///< null: prefixes are not saved
   };
   Serving(ServingOptions options, const Parts& parts);
   ~Serving();

@@ -1,5 +1,6 @@
 #include "server/http/answer.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -101,8 +102,18 @@ void Answer::write(std::string_view bytes) {
     cut_ = true;
     closed_ = true;
     drop_queue();
+    less_.notify_all();
   }
   notify();
+}
+
+size_t Answer::wait_for_room() {
+  const MutexLock lock(mutex_);
+  while (phase_ == Phase::kStreaming && !closed_ && queued_bytes_ > options_.max_queued_bytes / 2)
+    less_.wait(mutex_);
+  if (phase_ != Phase::kStreaming || closed_) return 0;
+  // What a chunk takes beside its bytes is less than the rest.
+  return std::max<size_t>(1, (options_.max_queued_bytes - queued_bytes_) / 2);
 }
 
 void Answer::end() {
@@ -148,6 +159,7 @@ void Answer::close() {
     if (taken_end_) return;
     closed_ = true;
     drop_queue();
+    less_.notify_all();
     idle_after_ = std::chrono::milliseconds{0};
     callbacks.swap(callbacks_);
     if (phase_ == Phase::kEnded) return;  // The maker is done: nobody waits for news.
@@ -172,6 +184,7 @@ void Answer::sent(size_t bytes) {
   const MutexLock lock(mutex_);
   queued_bytes_ -= bytes;
   *all_queued_bytes_ -= static_cast<int64_t>(bytes);
+  less_.notify_all();
   report_.bytes += bytes;
   report_.whole = taken_end_ && queued_bytes_ == 0;
 }

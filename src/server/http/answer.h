@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -49,6 +50,7 @@ class Answer {
   void start_stream(HttpResponse head);
   void write(std::string_view bytes);
   void end();
+  size_t wait_for_room();
   void on_close(std::function<void()> callback);
   /// Nobody will answer any more: 500 if nothing was sent, else the answer stays cut.
   void abandon();
@@ -94,6 +96,7 @@ class Answer {
   const std::shared_ptr<std::atomic<int64_t>> all_queued_bytes_;
 
   mutable Mutex mutex_;
+  std::condition_variable_any less_;  // is queued, or nobody reads any more
   AnswerOptions options_ KVERN_GUARDED_BY(mutex_);
   Phase phase_ KVERN_GUARDED_BY(mutex_) = Phase::kOpen;
   bool closed_ KVERN_GUARDED_BY(mutex_) = false;  // what is made is dropped
@@ -118,6 +121,7 @@ class HttpExchange : public Exchange {
   void start_stream(HttpResponse head) override { answer_->start_stream(std::move(head)); }
   void write(std::string bytes) override { answer_->write(bytes); }
   void end() override { answer_->end(); }
+  size_t wait_for_room() override { return answer_->wait_for_room(); }
   void on_close(std::function<void()> callback) override { answer_->on_close(std::move(callback)); }
 
  private:

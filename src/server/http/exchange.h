@@ -77,6 +77,9 @@ class Exchange {
     write(std::move(event));
   }
   virtual void end() = 0;
+  /// For makers of long streams that may wait: until little is queued. How many bytes write() takes now
+  /// without closing the connection; 0 when the client has gone, or nothing is streamed.
+  virtual size_t wait_for_room() { return SIZE_MAX; }
   /// Called once, on any thread, when the client has gone before the answer's end; at once if it has already.
   /// Must return at once. Several may be registered; all are dropped when the answer has ended.
   virtual void on_close(std::function<void()> callback) = 0;

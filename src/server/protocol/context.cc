@@ -51,11 +51,15 @@ bool ProtocolContext::serves(std::string_view name) const {
   return name == model_name || std::ranges::find(aliases, name) != aliases.end();
 }
 
+std::string ProtocolContext::name_space(const HttpRequest& request, const std::string& salt) {
+  return name_space_of(request.client, salt);
+}
+
 Result<engine::Ticket> ProtocolContext::submit(Exchange& exchange, engine::ServiceRequest request,
                                                std::shared_ptr<engine::GenerationSink> sink) const {
   const HttpRequest& http = exchange.request();
   request.client = name_space_of(http.client, request.client);
-  request.cache_namespace = name_space_of(http.client, request.cache_namespace);
+  request.cache_namespace = name_space(http, request.cache_namespace);
   if (!request.deadline && limits.request_timeout.count() > 0)
     request.deadline = clock.now() + limits.request_timeout;
   if (http.usage) sink = std::make_shared<CountingSink>(std::move(sink), http.usage);

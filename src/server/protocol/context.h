@@ -19,6 +19,10 @@
 #include "server/protocol/id_source.h"
 #include "text/grammar/grammar_source.h"
 
+namespace kvern::engine {
+class SavedPrefixes;
+}
+
 namespace kvern::server {
 
 class Runs;
@@ -41,6 +45,7 @@ struct ProtocolLimits {
   /// For how long a stream goes on without a reader, and can be come back to; zero = it ends with its
   /// connection.
   std::chrono::milliseconds reconnect_for{0};
+  size_t max_import_bytes = size_t{1} << 30;  ///< of a file of saved prefixes that is sent here
   // Answers of /v1/responses that are kept for later requests: so many, so many bytes, so long.
   size_t max_stored_responses = 1000;
   size_t max_stored_bytes = size_t{64} << 20;
@@ -62,6 +67,8 @@ struct ProtocolContext {
   IdSource& ids;
   /// How this model is talked to (engine::ChatFormat::create), or why it cannot chat.
   Result<std::shared_ptr<const engine::ChatFormat>> chat;
+  /// Prefixes in a directory; null when they are not saved.
+  engine::SavedPrefixes* saved = nullptr;
   /// For structured output; null when there is none (the model has no tokenizer).
   text::GrammarSource* grammars = nullptr;
   std::string model_name;            ///< as clients say it, and as answers do
@@ -76,6 +83,9 @@ struct ProtocolContext {
 
   /// Whether clients may say this name.
   bool serves(std::string_view name) const;
+
+  /// The namespace of kept and saved prefixes that a request with this salt has.
+  static std::string name_space(const HttpRequest& request, const std::string& salt);
 
   /// Submits a generation on behalf of an HTTP request: the one way for all protocols. Sets whose it is
   /// (fairness: the key's name and the user in `client`; namespace of kept prefixes: the key's name and what

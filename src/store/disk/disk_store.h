@@ -113,6 +113,7 @@ class DiskStore {
   DiskStore& operator=(const DiskStore&) = delete;
 
   int64_t page() const { return chain_.page; }
+  bool read_only() const { return options_.read_only; }
 
   /// Returns when the entry is durable. An error leaves what was there.
   Result<PutOutcome> put(const NewEntry& entry);

@@ -112,7 +112,7 @@ Result<std::optional<Session>> SessionStore::find(const Sha256Digest& root, cons
   return std::optional(std::move(session));
 }
 
-Result<std::vector<Session>> SessionStore::list(const Sha256Digest& root) const {
+Result<std::vector<Session>> SessionStore::list() const {
   std::vector<Session> sessions;
   if (!files_.exists(folder_)) return sessions;
   KVERN_TRY(const auto entries, files_.list(folder_));
@@ -121,9 +121,15 @@ Result<std::vector<Session>> SessionStore::list(const Sha256Digest& root) const 
     const std::string file = folder_ + "/" + entry.name;
     const auto text = read_file(files_, file, kMostBytes);
     auto session = text ? decode_session(*text, file) : Result<Session>(std::unexpected(text.error()));
-    if (session && session->root == root) sessions.push_back(*std::move(session));
+    if (session) sessions.push_back(*std::move(session));
   }
   std::ranges::sort(sessions, {}, &Session::name);
+  return sessions;
+}
+
+Result<std::vector<Session>> SessionStore::list(const Sha256Digest& root) const {
+  KVERN_TRY(auto sessions, list());
+  std::erase_if(sessions, [&](const Session& session) { return session.root != root; });
   return sessions;
 }
 

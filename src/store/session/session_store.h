@@ -37,7 +37,9 @@ class SessionStore {
   Status put(const Session& session);
   /// kCorrupt when its file is damaged.
   Result<std::optional<Session>> find(const Sha256Digest& root, const std::string& name) const;
-  /// Of one root, by name. Files that are damaged are left out.
+  /// All, by name. Files that are damaged are left out.
+  Result<std::vector<Session>> list() const;
+  /// Those of one root.
   Result<std::vector<Session>> list(const Sha256Digest& root) const;
   /// kNotFound when there is none.
   Status erase(const Sha256Digest& root, const std::string& name);

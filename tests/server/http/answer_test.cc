@@ -88,6 +88,40 @@ TEST_F(AnswerTest, BehindTheLimitItIsCut) {
   EXPECT_EQ(closed, 1);
 }
 
+TEST_F(AnswerTest, AMakerMayWaitUntilLittleIsQueued) {
+  const auto answer = make({.max_queued_bytes = 1000});
+  EXPECT_EQ(answer->wait_for_room(), 0U);  // nothing is streamed
+  answer->start_stream({});
+  answer->sent(answer->take().pieces.front().size());
+  EXPECT_EQ(answer->wait_for_room(), 500U);
+  // A whole file goes through, however slowly it is read.
+  std::thread maker([&] {
+    for (size_t left = 100'000; left > 0;) {
+      const size_t piece = std::min(left, answer->wait_for_room());
+      ASSERT_GT(piece, 0U);
+      answer->write(std::string(piece, 'x'));
+      left -= piece;
+    }
+    answer->end();
+  });
+  for (bool ended = false; !ended;) {
+    const Answer::Output output = answer->take();
+    ended = output.ended;
+    EXPECT_FALSE(output.cut);
+    for (const std::string& piece : output.pieces) answer->sent(piece.size());
+  }
+  maker.join();
+}
+
+TEST_F(AnswerTest, AMakerThatWaitsHearsThatTheClientHasGone) {
+  const auto answer = make({.max_queued_bytes = 100});
+  answer->start_stream({});
+  answer->write(std::string(60, 'x'));
+  std::thread maker([&] { EXPECT_EQ(answer->wait_for_room(), 0U); });
+  answer->close();
+  maker.join();
+}
+
 TEST_F(AnswerTest, WhatIsTakenButNotSentCountsAsQueued) {
   const auto answer = make({.max_queued_bytes = 1000});
   answer->start_stream({});

@@ -67,5 +67,12 @@ TEST_F(ContextTest, a_client_that_goes_cancels) {
   EXPECT_EQ(world_.service.cancelled().size(), 1U);
 }
 
+TEST_F(ContextTest, saved_prefixes_are_those_of_the_requests_that_made_them) {
+  const HttpRequest http{.client = "key"};
+  EXPECT_EQ(submit("key", {.cache_namespace = "salt"}).cache_namespace,
+            ProtocolContext::name_space(http, "salt"));
+  EXPECT_NE(ProtocolContext::name_space(http, "salt"), ProtocolContext::name_space(http, ""));
+}
+
 }  // namespace
 }  // namespace kvern::server

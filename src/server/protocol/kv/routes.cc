@@ -7,6 +7,10 @@
 
 #include "base/json.h"
 #include "server/http/http_error.h"
+#include "server/protocol/kv/entry_routes.h"
+#include "server/protocol/kv/kv_json.h"
+#include "server/protocol/kv/session_routes.h"
+#include "server/protocol/kv/transfer_routes.h"
 
 namespace kvern::server::kv {
 namespace {
@@ -32,19 +36,9 @@ ApiError incomplete(const engine::FlushReport& report) {
           .code = "flush_incomplete"};
 }
 
-ApiError impossible(const Error& error) {
-  ApiError answer = to_api_error(error);
-  if (error.code == ErrorCode::kUnsupported) {
-    answer.status = 501;
-    answer.type = "not_supported_error";
-    answer.code = "no_kv_directory";
-  }
-  return answer;
-}
-
 void flush(const ProtocolContext& context, Exchange& exchange) {
   const auto report = context.service.flush(context.clock.now() + context.limits.flush_timeout);
-  if (!report) return exchange.respond(error_response(impossible(report.error())));
+  if (!report) return respond_error(exchange, report.error());
   json::object body = report_json(*report);
   if (report->durable) return exchange.respond({.body = to_json(body)});
   HttpResponse response = error_response(incomplete(*report));
@@ -55,10 +49,24 @@ void flush(const ProtocolContext& context, Exchange& exchange) {
 
 }  // namespace
 
-void add_routes(Router& router, const ProtocolContext& context, Executor& patient) {
-  router.add("POST", "/v1/kv/flush", [&context, &patient](std::shared_ptr<Exchange> exchange) {
-    patient.post([&context, exchange = std::move(exchange)] { flush(context, *exchange); });
-  });
+Handler on_saved(const ProtocolContext& context, Executor& executor, SavedHandler handler) {
+  return [&context, &executor, handler = std::move(handler)](std::shared_ptr<Exchange> exchange) {
+    if (context.saved == nullptr) {
+      return respond_error(*exchange, {.code = ErrorCode::kUnsupported,
+                                       .message = "prefixes are kept in memory alone: start with --kv-dir"});
+    }
+    executor.post([&context, handler, exchange = std::move(exchange)] { handler(*context.saved, exchange); });
+  };
+}
+
+void add_routes(Router& router, const ProtocolContext& context, const Executors& executors) {
+  router.add("POST", "/v1/kv/flush",
+             [&context, &patient = executors.patient](std::shared_ptr<Exchange> exchange) {
+               patient.post([&context, exchange = std::move(exchange)] { flush(context, *exchange); });
+             });
+  add_entry_routes(router, context, executors);
+  add_session_routes(router, context, executors);
+  add_transfer_routes(router, context, executors);
 }
 
 }  // namespace kvern::server::kv

@@ -12,7 +12,7 @@ using test::at;
 
 class KvRoutesTest : public testing::Test {
  protected:
-  KvRoutesTest() { add_routes(router_, world_.context, world_.executor); }
+  KvRoutesTest() { add_routes(router_, world_.context, {world_.executor, world_.executor}); }
   json::value flush(const Result<engine::FlushReport>& report) {
     world_.service.flush_with([&](auto deadline) {
       deadline_ = deadline;
@@ -62,6 +62,14 @@ TEST_F(KvRoutesTest, there_is_nothing_to_flush_to_without_a_directory) {
 TEST_F(KvRoutesTest, a_loop_that_has_ended_saves_nothing) {
   flush(fail(ErrorCode::kCancelled, "the engine is being stopped"));
   EXPECT_EQ(world_.answer().status, 503);
+}
+
+TEST_F(KvRoutesTest, without_a_directory_there_is_nothing_to_look_after) {
+  for (const char* path : {"/v1/kv/stats", "/v1/kv/prefixes", "/v1/kv/prefixes/a", "/v1/kv/sessions",
+                           "/v1/kv/sessions/a", "/v1/kv/sessions/a/export"}) {
+    EXPECT_TRUE(world_.ask(router_, {.method = "GET", .path = path})) << path;
+    EXPECT_EQ(world_.answer().status, 501) << path;
+  }
 }
 
 }  // namespace
