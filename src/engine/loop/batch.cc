@@ -121,7 +121,7 @@ void Batch::end_late(TimePoint now) {
                 .message = fmt::format("the deadline passed after {} of {} prompt tokens and {} new ones",
                                        request->cached_tokens + request->computed_tokens,
                                        request->prompt_tokens(), request->generated_tokens),
-                .where = "deadline",
+                .where = std::string(kDeadline),
                 .retryable = true};
     fail_request(*request, std::move(error), AfterRow::kKeep);
   }

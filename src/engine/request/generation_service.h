@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -19,6 +20,9 @@ class Grammar;
 }
 
 namespace kvern::engine {
+
+/// `where` of the error of a request whose deadline has passed.
+inline constexpr std::string_view kDeadline = "deadline";
 
 /// A token that was sampled in a process which has ended, for a request that goes on here.
 struct ReplayedToken {
@@ -61,7 +65,8 @@ struct ServiceRequest {
   /// The request goes on from here. Its sink gets all events of an undisturbed run, those of these tokens
   /// first; counters have them as replayed, since the other process has counted them.
   std::optional<Replay> replay;
-  /// The request fails with kExhausted when it has not ended by then, waiting included.
+  /// The request fails with kExhausted (`where` is kDeadline) when it has not ended by then, waiting
+  /// included.
   std::optional<std::chrono::steady_clock::time_point> deadline;
 };
 

@@ -8,6 +8,7 @@
 #include "server/http/http_error.h"
 #include "server/metrics/process_stats.h"
 #include "server/metrics/service_metrics.h"
+#include "server/protocol/error_style.h"
 
 namespace kvern::server {
 namespace {
@@ -16,30 +17,32 @@ constexpr std::string_view kHealth = "/health";
 
 const std::vector<double> kDurationBounds = {0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1800};
 
-HttpResponse unavailable(std::string message, const char* retry_after) {
-  HttpResponse response =
-      error_response({.status = 503, .message = std::move(message), .type = "unavailable_error"});
-  response.headers = {{"Retry-After", retry_after}};
+HttpResponse unavailable(const std::string& message, std::chrono::seconds retry_after,
+                         ErrorAnswer error_answer) {
+  HttpResponse response = error_answer({.status = 503, .message = message, .type = "unavailable_error"});
+  std::erase_if(response.headers, [](const auto& header) { return header.first == "Retry-After"; });
+  response.headers.emplace_back("Retry-After", std::to_string(retry_after.count()));
   return response;
 }
 
-HttpResponse no_such_route(const HttpRequest& request, const std::vector<std::string>& allowed) {
+HttpResponse no_such_route(const HttpRequest& request, const std::vector<std::string>& allowed,
+                           ErrorAnswer error_answer) {
   const std::string path = request.path.substr(0, 200);
   if (allowed.empty()) {
-    return error_response({.status = 404,
-                           .message = fmt::format("There is no {} here.", path),
-                           .type = "invalid_request_error",
-                           .code = "unknown_url"});
+    return error_answer({.status = 404,
+                         .message = fmt::format("There is no {} here.", path),
+                         .type = "invalid_request_error",
+                         .code = "unknown_url"});
   }
   std::string list;
   for (const std::string& method : allowed) list += (list.empty() ? "" : ", ") + method;
   HttpResponse response = request.method == "OPTIONS"
                               ? HttpResponse{.status = 204}
-                              : error_response({.status = 405,
-                                                .message = fmt::format("{} takes {}, not {}.", path, list,
-                                                                       request.method.substr(0, 20)),
-                                                .type = "invalid_request_error",
-                                                .code = "method_not_allowed"});
+                              : error_answer({.status = 405,
+                                              .message = fmt::format("{} takes {}, not {}.", path, list,
+                                                                     request.method.substr(0, 20)),
+                                              .type = "invalid_request_error",
+                                              .code = "method_not_allowed"});
   response.headers.emplace_back("Allow", list);
   return response;
 }
@@ -83,20 +86,26 @@ App::State App::state() const {
   return state_;
 }
 
-HttpResponse App::health() const {
-  const State now = state();
+App::Trouble App::trouble(const State& now) {
+  using std::chrono::seconds;
   switch (now.phase) {
     case Phase::kLoading:
-      return unavailable("Loading model", "1");
+      return {.message = "Loading model", .retry_after = seconds(1)};
     case Phase::kFailed:
-      return unavailable(now.failure, "60");
+      return {.message = now.failure, .retry_after = seconds(60)};
     case Phase::kStopping:
-      return unavailable("The server is shutting down", "5");
+      return {.message = "The server is shutting down", .retry_after = seconds(5)};
     case Phase::kServing:
       break;
   }
-  if (!now.service->stats().healthy)
-    return unavailable("The engine has stopped because of a fault of its own; restart the server", "60");
+  if (now.service->stats().healthy) return {};
+  return {.message = "The engine has stopped because of a fault of its own; restart the server",
+          .retry_after = seconds(60)};
+}
+
+HttpResponse App::health() const {
+  const Trouble now = trouble(state());
+  if (!now.message.empty()) return unavailable(now.message, now.retry_after, error_response);
   return {.body = to_json(json::object{{"status", "ok"}})};
 }
 
@@ -122,6 +131,7 @@ std::optional<HttpResponse> App::check_key(HttpRequest& request, const RouteOpti
 HttpDecision App::decide(HttpRequest& request, const std::vector<std::string>& segments) {
   HttpDecision decision;
   decision.headers = cors_.headers_for(request);
+  decision.error_answer = error_answer_for(request);
   if (auto preflight = cors_.preflight(request)) {
     decision.answer = std::move(preflight);
     return decision;
@@ -130,13 +140,14 @@ HttpDecision App::decide(HttpRequest& request, const std::vector<std::string>& s
   Router::Match match = own_routes_.find(request.method, segments);
   if (match.route == nullptr && match.allowed.empty()) {
     if (now.phase == Phase::kLoading || now.phase == Phase::kFailed) {
-      decision.answer = health();
+      const Trouble why = trouble(now);
+      decision.answer = unavailable(why.message, why.retry_after, decision.error_answer);
       return decision;
     }
     match = now.routes->find(request.method, segments);
   }
   if (match.route == nullptr) {
-    decision.answer = no_such_route(request, match.allowed);
+    decision.answer = no_such_route(request, match.allowed, decision.error_answer);
     return decision;
   }
   decision.route = match.route->pattern;

@@ -1,6 +1,7 @@
 // The program that the transport serves: who may ask for what, and in which state the server is.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,7 +61,13 @@ class App : public HttpApplication {
     const engine::GenerationService* service = nullptr;
     std::string failure;
   };
+  /// Why nothing is answered, and when to ask again; without a message all is well.
+  struct Trouble {
+    std::string message;
+    std::chrono::seconds retry_after{0};
+  };
   State state() const;
+  static Trouble trouble(const State& now);
   std::optional<HttpResponse> check_key(HttpRequest& request, const RouteOptions& options) const;
   void add_own_routes();
   void count(const HttpRecord& record);

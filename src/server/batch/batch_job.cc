@@ -57,7 +57,8 @@ Result<BatchCounts> BatchJob::run(const Parts& parts, const BatchModelOptions& o
        .system_fingerprint = options.system_fingerprint,
        .id_salt = options.id_salt},
       {.service = *loop, .engine = parts.engine, .clock = parts.clock, .log = parts.log, .metrics = metrics});
-  Result<BatchCounts> counts = BatchRun(serving.routes(), results_, most_open).run(requests_, events);
+  Result<BatchCounts> counts =
+      BatchRun(serving.routes(), results_, parts.clock, most_open).run(requests_, events);
   // Nothing may be made into an answer any more when the routes go.
   loop->stop(engine::StopMode::kCancel);
   loop->wait_stopped();

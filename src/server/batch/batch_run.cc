@@ -16,6 +16,8 @@ namespace {
 
 // How often the run looks whether it is to end.
 constexpr std::chrono::milliseconds kLook{50};
+// What a failure of power takes at most, with what is being written.
+constexpr std::chrono::seconds kBetweenSyncs{1};
 
 // Too many wait already.
 bool is_busy(int status) { return status == 429 || status == 503; }
@@ -54,9 +56,11 @@ struct BatchRun::Outbox {
   }
 };
 
-BatchRun::BatchRun(const Router& routes, ResultFile& results, int64_t max_open)
+BatchRun::BatchRun(const Router& routes, ResultFile& results, const Clock& clock, int64_t max_open)
     : routes_(routes),
       results_(results),
+      clock_(clock),
+      synced_(clock.now()),
       max_open_(std::max<int64_t>(1, max_open)),
       outbox_(std::make_shared<Outbox>()) {}
 
@@ -82,6 +86,7 @@ Result<BatchCounts> BatchRun::run(LineReader& requests, const BatchEvents& event
     } else if (std::optional<Answer> answer = outbox_->pop(kLook)) {
       KVERN_TRY_STATUS(take(*std::move(answer)));
     }
+    KVERN_TRY_STATUS(sync_now_and_then());
     counts_.open = std::ssize(open_);
     if (events.on_progress) events.on_progress(counts_);
   }
@@ -192,6 +197,13 @@ Status BatchRun::finish(const Request& request, const HttpResponse& response) {
   ++counts_.done;
   if (!is_success(response.status)) ++counts_.failed;
   return results_.append(request.custom_id, answered_result(request.custom_id, request.http.id, response));
+}
+
+Status BatchRun::sync_now_and_then() {
+  if (!results_.unsynced() || clock_.now() - synced_ < kBetweenSyncs) return Ok{};
+  KVERN_TRY_STATUS(results_.sync());
+  synced_ = clock_.now();
+  return Ok{};
 }
 
 // Ends what is open; its answers are nobody's.

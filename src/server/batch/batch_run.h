@@ -1,6 +1,7 @@
 // Runs the requests of a batch file through the server's routes, without a network.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "server/batch/batch_line.h"
 #include "server/batch/line_reader.h"
@@ -43,13 +45,14 @@ struct BatchEvents {
 class BatchRun {
  public:
   /// At most `max_open` >= 1 requests are handed over at a time: as many as keep every row of the batch busy.
-  BatchRun(const Router& routes, ResultFile& results, int64_t max_open);
+  BatchRun(const Router& routes, ResultFile& results, const Clock& clock, int64_t max_open);
   ~BatchRun();
   BatchRun(const BatchRun&) = delete;
   BatchRun& operator=(const BatchRun&) = delete;
 
   /// Reads requests until there are none, and returns when all are answered; results are written as they
-  /// come. An interrupted run cancels what is open and leaves no trace of it. Errors: the files'.
+  /// come, and made durable every second. An interrupted run cancels what is open and leaves no trace of it.
+  /// Errors: the files'.
   Result<BatchCounts> run(LineReader& requests, const BatchEvents& events);
 
  private:
@@ -76,10 +79,13 @@ class BatchRun {
   void start(Request request);
   Status take(Answer answer);
   Status finish(const Request& request, const HttpResponse& response);
+  Status sync_now_and_then();
   void abandon();
 
   const Router& routes_;
   ResultFile& results_;
+  const Clock& clock_;
+  std::chrono::steady_clock::time_point synced_;
   const int64_t max_open_;
   std::shared_ptr<Outbox> outbox_;          // shared with answers that come late
   std::unordered_map<int64_t, Open> open_;  // by line

@@ -98,6 +98,13 @@ Status ResultFile::append(std::string_view custom_id, const json::object& result
   KVERN_TRY_STATUS(write_at(*file_, end_, line));
   end_ += line.size();
   ids_.emplace(custom_id);
+  unsynced_ = true;
+  return Ok{};
+}
+
+Status ResultFile::sync() {
+  KVERN_TRY_STATUS(file_->sync());
+  unsynced_ = false;
   return Ok{};
 }
 

@@ -31,7 +31,9 @@ class ResultFile {
   /// Adds a line, in one write. After an error nothing may be added any more.
   Status append(std::string_view custom_id, const json::object& result);
   /// Returns when all lines are durable.
-  Status sync() { return file_->sync(); }
+  Status sync();
+  /// Lines were added since the last sync().
+  bool unsynced() const { return unsynced_; }
 
  private:
   ResultFile() = default;
@@ -43,6 +45,7 @@ class ResultFile {
   uint64_t end_ = 0;
   std::unordered_set<std::string> ids_;
   bool repaired_ = false;
+  bool unsynced_ = false;
 };
 
 }  // namespace kvern::server

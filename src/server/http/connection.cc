@@ -155,10 +155,10 @@ void Connection::decide() {
   if (const auto id = request.header("x-request-id"); id && is_id(*id)) request_id_ = *id;
   request.id = request_id_;
   request.usage = std::make_shared<RequestUsage>();
-  if (options_.overloaded) {
-    return refuse(error_response({.status = 503, .message = "Too many connections; try again later."}));
-  }
   decision_ = host_.application.decide(request, reader_->segments());
+  if (options_.overloaded)
+    return refuse(
+        decision_.error_answer({.status = 503, .message = "Too many connections; try again later."}));
   if (decision_.answer) return refuse(*std::move(decision_.answer));
   const size_t limit = decision_.max_body_bytes;
   reader_->set_body_limit(limit == 0 ? host_.limits.body_bytes : std::min(limit, host_.limits.body_bytes));

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "engine/request/generation_service.h"
+
 namespace kvern::server {
 namespace {
 
@@ -47,11 +49,13 @@ ApiError submit_error(const Error& error, const FieldNames& names) {
 }
 
 ApiError run_error(const Error& error) {
+  if (error.code == ErrorCode::kExhausted && error.where == engine::kDeadline)
+    return {.status = 504, .message = error.message, .type = "timeout_error", .code = "timeout"};
   ApiError api = to_api_error(error);
   // The request was right, or it would not have run.
   if (api.status < 500) api.status = error.code == ErrorCode::kExhausted ? 503 : 500;
   api.param.reset();
-  if (error.code == ErrorCode::kExhausted) api.code = "timeout_or_memory";
+  if (error.code == ErrorCode::kExhausted) api.code = "out_of_memory";
   if (error.code == ErrorCode::kCancelled) api.code = "cancelled";
   return api;
 }

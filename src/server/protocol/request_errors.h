@@ -18,7 +18,7 @@ struct FieldNames {
 ApiError request_error(const Error& error, const FieldNames& names);
 /// Of a request that the service refused: names of its fields become the API's. A full queue is 429.
 ApiError submit_error(const Error& error, const FieldNames& names);
-/// Of a request that ran: what the service told its sink.
+/// Of a request that ran: what the service told its sink. 504 when its deadline has passed.
 ApiError run_error(const Error& error);
 
 }  // namespace kvern::server

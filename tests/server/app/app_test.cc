@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "base/memory_files.h"
 #include "server/http/target.h"
 #include "support/result_matchers.h"
@@ -125,6 +126,31 @@ TEST_F(AppTest, UnknownPathsAndMethodsAreErrorsOfTheClient) {
   EXPECT_EQ(options.answer->status, 204);
   EXPECT_EQ(header(*options.answer, "Allow"), "GET, HEAD, POST");
   EXPECT_EQ(ask("GET", "/v1/echo/../../etc/passwd").answer->status, 404);
+}
+
+TEST_F(AppTest, AnthropicsClientsGetTheErrorsThatTheyRead) {
+  make();
+  const auto type_of = [](const HttpDecision& decision) {
+    const auto body = parse_json(decision.answer->body, "");
+    return std::string(body->at("type").as_string()) + " " +
+           std::string(body->at("error").at("type").as_string());
+  };
+  const HttpDecision loading = ask("POST", "/v1/messages");
+  EXPECT_EQ(loading.answer->status, 529);
+  EXPECT_EQ(header(*loading.answer, "Retry-After"), "1");
+  EXPECT_EQ(type_of(loading), "error overloaded_error");
+
+  routes_.add("POST", "/v1/messages", [](std::shared_ptr<Exchange>) {});
+  app_->serve(routes_, service_);
+  const HttpDecision no_path = ask("POST", "/v1/messages/nothing");
+  EXPECT_EQ(no_path.answer->status, 404);
+  EXPECT_EQ(type_of(no_path), "error not_found_error");
+  const HttpDecision wrong_method = ask("GET", "/v1/messages");
+  EXPECT_EQ(wrong_method.answer->status, 405);
+  EXPECT_EQ(header(*wrong_method.answer, "Allow"), "POST");
+  EXPECT_EQ(type_of(wrong_method), "error invalid_request_error");
+  EXPECT_EQ(type_of(ask("GET", "/nothing", {{"anthropic-version", "2023-06-01"}})), "error not_found_error");
+  EXPECT_FALSE(parse_json(ask("GET", "/nothing").answer->body, "")->as_object().contains("type"));
 }
 
 TEST_F(AppTest, KeysAreAskedForEverywhereButForHealth) {

@@ -47,7 +47,7 @@ class BatchRunTest : public testing::Test {
     put("/in", requests);
     KVERN_TRY(LineReader reader, LineReader::open(*files_, "/in", 1 << 20));
     KVERN_TRY(ResultFile results, ResultFile::open(*files_, "/out"));
-    return BatchRun(routes_, results, max_open).run(reader, events_);
+    return BatchRun(routes_, results, clock_, max_open).run(reader, events_);
   }
   // The results by their ids, in the order of the file.
   std::vector<std::pair<std::string, json::object>> results() {
@@ -62,6 +62,7 @@ class BatchRunTest : public testing::Test {
   }
 
   std::unique_ptr<Files> files_ = make_memory_files();
+  ManualClock clock_{std::chrono::system_clock::time_point{}};
   Router routes_;
   BatchEvents events_;
   std::vector<std::string> bad_;
@@ -122,6 +123,27 @@ TEST_F(BatchRunTest, BadLinesAreNamedAndTheRunGoesOn) {
   EXPECT_TRUE(bad_[2].starts_with("5: "));
   EXPECT_TRUE(bad_[3].starts_with("7: ")) << bad_[3];
   EXPECT_EQ(results().size(), 2U);
+}
+
+TEST_F(BatchRunTest, MakesResultsDurableEverySecond) {
+  put("/in", line("a", "/echo") + line("b", "/kept"));
+  ASSERT_OK_AND_ASSIGN(LineReader reader, LineReader::open(*files_, "/in", 1 << 20));
+  ASSERT_OK_AND_ASSIGN(ResultFile results, ResultFile::open(*files_, "/out"));
+  int turns = 0;
+  std::vector<bool> unsynced;
+  events_.on_progress = [&](const BatchCounts& counts) {
+    if (counts.done == 0) return;
+    unsynced.push_back(results.unsynced());
+    // Half a second passes with each turn.
+    clock_.advance(std::chrono::milliseconds(500));
+    if (++turns == 6) kept_.front()->respond({.body = "{}"});
+  };
+  ASSERT_OK(BatchRun(routes_, results, clock_, 4).run(reader, events_));
+  ASSERT_GT(unsynced.size(), 3U);
+  EXPECT_TRUE(unsynced[0]);
+  EXPECT_TRUE(unsynced[1]);
+  EXPECT_FALSE(unsynced[2]);
+  EXPECT_FALSE(results.unsynced());
 }
 
 TEST_F(BatchRunTest, FailuresAreResults) {

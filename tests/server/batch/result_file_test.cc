@@ -79,6 +79,15 @@ TEST_F(ResultFileTest, RemovesALineThatWasCutOff) {
   }
 }
 
+TEST_F(ResultFileTest, SaysWhatIsNotDurableYet) {
+  ASSERT_OK_AND_ASSIGN(ResultFile results, ResultFile::open(*files_, kPath));
+  EXPECT_FALSE(results.unsynced());
+  ASSERT_OK(results.append("a", result("a")));
+  EXPECT_TRUE(results.unsynced());
+  ASSERT_OK(results.sync());
+  EXPECT_FALSE(results.unsynced());
+}
+
 TEST_F(ResultFileTest, WritesToNoOtherFile) {
   for (const std::string other : {"Dear diary\n", "{\"custom_id\": 1}\n", "[]\n{}\n"}) {
     put(line("a") + other);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/request/generation_service.h"
+
 namespace kvern::server {
 namespace {
 
@@ -45,8 +47,16 @@ TEST(RequestErrors, of_runs_are_never_the_clients_fault) {
   for (const ErrorCode code : {ErrorCode::kInvalidArgument, ErrorCode::kNotFound, ErrorCode::kCorrupt,
                                ErrorCode::kUnsupported, ErrorCode::kIo, ErrorCode::kInternal})
     EXPECT_EQ(run_error(error(code, "x")).status, 500);
-  EXPECT_EQ(run_error(error(ErrorCode::kExhausted, "deadline")).status, 503);
+  EXPECT_EQ(run_error(error(ErrorCode::kExhausted, "")).status, 503);
   EXPECT_EQ(run_error(error(ErrorCode::kCancelled, "")).status, 503);
+}
+
+TEST(RequestErrors, of_runs_that_were_late_are_timeouts) {
+  const ApiError late = run_error(error(ErrorCode::kExhausted, std::string(engine::kDeadline)));
+  EXPECT_EQ(late.status, 504);
+  EXPECT_EQ(late.type, "timeout_error");
+  EXPECT_EQ(late.code, "timeout");
+  EXPECT_FALSE(late.param);
 }
 
 }  // namespace

@@ -229,6 +229,20 @@ TEST_F(MessageAnswerTest, an_error_before_the_end_is_an_answer_and_one_in_a_stre
   EXPECT_TRUE(world_.answer().body.ends_with("event: error\ndata: " + error + "\n\n"));
 }
 
+TEST_F(MessageAnswerTest, what_is_late_is_a_timeout) {
+  world_.service.play([](const engine::ServiceRequest&, engine::GenerationSink& sink) {
+    sink.on_error(
+        {.code = ErrorCode::kExhausted, .message = "late", .where = std::string(engine::kDeadline)});
+  });
+  const std::string error =
+      R"({"type":"error","error":{"type":"timeout_error","message":"late"},"request_id":"req-1"})";
+  ask("");
+  EXPECT_EQ(world_.answer().status, 504);
+  EXPECT_EQ(world_.answer().body, error);
+  ask(R"("stream": true)");
+  EXPECT_EQ(world_.events().back(), error);
+}
+
 TEST_F(MessageAnswerTest, what_the_service_refuses_is_told) {
   world_.service.refuse(
       Error{.code = ErrorCode::kExhausted, .message = "full", .where = "queue", .retryable = true});

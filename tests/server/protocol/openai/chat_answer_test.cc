@@ -241,10 +241,22 @@ TEST_F(ChatAnswerTest, an_error_before_the_end_is_an_answer_with_its_status) {
   EXPECT_EQ(world_.answer().status, 500);
   EXPECT_EQ(world_.answer().body,
             R"({"error":{"message":"the row failed","type":"server_error","param":null,"code":null}})");
+}
+
+TEST_F(ChatAnswerTest, what_is_late_is_a_timeout) {
+  world_.service.play(nullptr);
+  const Error late{
+      .code = ErrorCode::kExhausted, .message = "not in time", .where = std::string(engine::kDeadline)};
+  const char* expected =
+      R"({"error":{"message":"not in time","type":"timeout_error","param":null,"code":"timeout"}})";
   chat("");
-  world_.service.last_sink()->on_error(
-      {.code = ErrorCode::kExhausted, .message = "not in time", .where = "deadline"});
-  EXPECT_EQ(world_.answer().status, 503);
+  world_.service.last_sink()->on_error(late);
+  EXPECT_EQ(world_.answer().status, 504);
+  EXPECT_EQ(world_.answer().body, expected);
+  chat(R"("stream": true)");
+  world_.service.last_sink()->on_token({.text = "a"});
+  world_.service.last_sink()->on_error(late);
+  EXPECT_EQ(world_.events().back(), expected);
 }
 
 TEST_F(ChatAnswerTest, an_error_in_a_stream_is_an_event_and_no_end) {

@@ -144,5 +144,13 @@ TEST_F(CompletionAnswerTest, errors_and_cancels) {
   EXPECT_EQ(world_.answer().status, 503);
 }
 
+TEST_F(CompletionAnswerTest, what_is_late_is_a_timeout) {
+  world_.service.play(nullptr);
+  complete(R"("prompt": "x")");
+  world_.service.last_sink()->on_error(
+      {.code = ErrorCode::kExhausted, .message = "late", .where = std::string(engine::kDeadline)});
+  EXPECT_EQ(world_.answer().status, 504);
+}
+
 }  // namespace
 }  // namespace kvern::server::openai

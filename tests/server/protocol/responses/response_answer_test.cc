@@ -258,6 +258,18 @@ TEST_F(ResponseAnswerTest, a_failure_is_an_answer_or_two_events) {
   EXPECT_EQ(at(events.back(), "response.error.code"), json::value("server_error"));
 }
 
+TEST_F(ResponseAnswerTest, what_is_late_is_a_timeout) {
+  world_.service.play([](const engine::ServiceRequest&, engine::GenerationSink& sink) {
+    sink.on_error(
+        {.code = ErrorCode::kExhausted, .message = "late", .where = std::string(engine::kDeadline)});
+  });
+  ask("");
+  EXPECT_EQ(world_.answer().status, 504);
+  EXPECT_EQ(at(parse_json(world_.answer().body, "").value(), "error.type"), json::value("timeout_error"));
+  ask(R"("stream": true)");
+  EXPECT_EQ(at(events().back(), "response.error.message"), json::value("late"));
+}
+
 TEST_F(ResponseAnswerTest, what_the_service_refuses_is_told) {
   world_.service.refuse(
       Error{.code = ErrorCode::kExhausted, .message = "full", .where = "queue", .retryable = true});
