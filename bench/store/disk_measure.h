@@ -48,33 +48,47 @@ inline void fill_cache(const std::string& folder) {
   });
 }
 
-// One large file, 4 MiB at a time, past the page cache: what the disk gives to who reads in order.
-inline double disk_rate(const std::string& directory, size_t bytes) {
-  const std::string path = directory + "/rate";
-  store::AlignedBuffer buffer(size_t{4} << 20);
-  std::mt19937_64 random(1);
-  for (size_t i = 0; i < buffer.size(); i += 8) {
-    const uint64_t number = random();
-    std::memcpy(buffer.bytes().data() + i, &number, 8);
-  }
-  int fd = ::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_DIRECT, 0600);
-  KVERN_CHECK(fd >= 0);
-  for (size_t done = 0; done < bytes; done += buffer.size())
-    KVERN_CHECK(::write(fd, buffer.bytes().data(), buffer.size()) == static_cast<ssize_t>(buffer.size()));
-  ::fsync(fd);
-  ::close(fd);
-  fd = ::open(path.c_str(), O_RDONLY | O_DIRECT);
-  size_t got = 0;
-  const double time = seconds([&] {
-    while (true) {
-      const ssize_t n = ::read(fd, buffer.bytes().data(), buffer.size());
-      if (n <= 0) break;
-      got += static_cast<size_t>(n);
+/// One large file, read 4 MiB at a time past the page cache: what the disk gives to who reads in order.
+class RateFile {
+ public:
+  RateFile(const std::string& directory, size_t bytes)
+      : path_(directory + "/rate"), buffer_(size_t{4} << 20) {
+    std::mt19937_64 random(1);
+    const int fd = ::open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_DIRECT, 0600);
+    KVERN_CHECK(fd >= 0);
+    for (size_t done = 0; done < bytes; done += buffer_.size()) {
+      for (size_t i = 0; i < buffer_.size(); i += 8) {
+        const uint64_t number = random();
+        std::memcpy(buffer_.bytes().data() + i, &number, 8);
+      }
+      KVERN_CHECK(::write(fd, buffer_.bytes().data(), buffer_.size()) ==
+                  static_cast<ssize_t>(buffer_.size()));
     }
-  });
-  ::close(fd);
-  std::filesystem::remove(path);
-  return static_cast<double>(got) / time / 1e9;
-}
+    ::fsync(fd);
+    ::close(fd);
+  }
+  RateFile(const RateFile&) = delete;
+  RateFile& operator=(const RateFile&) = delete;
+  ~RateFile() { std::filesystem::remove(path_); }
+
+  /// GB/s.
+  double rate() {
+    const int fd = ::open(path_.c_str(), O_RDONLY | O_DIRECT);
+    size_t got = 0;
+    const double time = seconds([&] {
+      while (true) {
+        const ssize_t n = ::read(fd, buffer_.bytes().data(), buffer_.size());
+        if (n <= 0) break;
+        got += static_cast<size_t>(n);
+      }
+    });
+    ::close(fd);
+    return static_cast<double>(got) / time / 1e9;
+  }
+
+ private:
+  std::string path_;
+  store::AlignedBuffer buffer_;
+};
 
 }  // namespace kvern::bench

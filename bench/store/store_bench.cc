@@ -140,10 +140,11 @@ int main(int argc, char** argv) {
   const std::string directory = argv[1];
   const int64_t tokens = argc > 2 ? std::atoll(argv[2]) : 8192;
   checksums();
-  const double disk = disk_rate(directory, size_t{512} << 20);
+  RateFile file(directory, size_t{512} << 20);
+  const double disk = file.rate();
   fmt::print("disk, in order, past the page cache: {:.2f} GB/s\n", disk);
   run(directory, {"f16", {.kind = state::CodecKind::kF16}}, tokens, disk);
   run(directory, {"q4g32", {.kind = state::CodecKind::kAffine, .bits = 4, .group = 32}}, tokens, disk);
-  fmt::print("disk once more: {:.2f} GB/s\n", disk_rate(directory, size_t{512} << 20));
+  fmt::print("disk once more: {:.2f} GB/s\n", file.rate());
   return 0;
 }

@@ -98,11 +98,12 @@ Result<ConfigOrigins> apply_sources(CLI::App& command, const ConfigSources& sour
     if (given) origins[names.front()] = "flag";
     for (const std::string& name : names) {
       const auto variable = sources.environment.find(variable_of(name));
-      if (origins.contains(names.front()) || variable == sources.environment.end() ||
-          variable->second.empty())
-        continue;
+      if (origins.contains(names.front()) || variable == sources.environment.end()) continue;
       const std::vector<std::string> values =
           takes_several(*option) ? split_at_commas(variable->second) : std::vector{variable->second};
+      // Whoever writes KVERN_API_KEY=$KEY and has no KEY must not serve to everybody.
+      if (values.empty() || values.front().empty())
+        return fail(ErrorCode::kInvalidArgument, "is empty: unset it or give it a value", variable->first);
       KVERN_TRY_STATUS(set_option(*option, values, variable->first));
       origins[names.front()] = variable->first;
     }

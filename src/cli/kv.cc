@@ -43,8 +43,13 @@ Result<OpenedStore> open_store(Environment& environment, const std::string& dire
   return opened;
 }
 
-void add_directory(CLI::App& command, std::string& directory) {
-  command.add_option("dir", directory, "A directory of saved state")->required()->type_name("DIR");
+CLI::App& declare_kv_command(CLI::App& kv, std::pair<const char*, const char*> name_and_help, KvFlags& flags,
+                             std::function<void()> choose) {
+  CLI::App& command = *kv.add_subcommand(name_and_help.first, name_and_help.second);
+  command.add_option("dir", flags.directory, "A directory of saved state")->required()->type_name("DIR");
+  command.add_flag("--json", flags.json, "One JSON object");
+  command.callback(std::move(choose));
+  return command;
 }
 
 Result<std::vector<store::ListedEntry>> entries_named(store::DiskStore& store,

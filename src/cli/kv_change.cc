@@ -12,14 +12,12 @@
 namespace kvern::cli {
 namespace {
 
-struct ChangeFlags {
-  std::string directory;
+struct ChangeFlags : KvFlags {
   std::vector<std::string> names;
   int64_t seconds = 0;
   std::string max_bytes;
   bool all = false;
   bool look_only = false;
-  bool json = false;
 };
 
 /// Does something to every entry that was named.
@@ -145,49 +143,37 @@ Result<ExitCode> run_reindex(Environment& environment, const ChangeFlags& flags)
   return ExitCode::kOk;
 }
 
-using Runner = Result<ExitCode> (*)(Environment&, const ChangeFlags&);
-
-CLI::App& add_command(CLI::App& kv, Command& chosen, const std::shared_ptr<ChangeFlags>& flags, Runner runner,
-                      std::pair<const char*, const char*> name_and_help) {
-  CLI::App& command = *kv.add_subcommand(name_and_help.first, name_and_help.second);
-  add_directory(command, flags->directory);
-  command.add_flag("--json", flags->json, "One JSON object");
-  command.callback([flags, runner, &chosen] {
-    chosen = [flags, runner](Environment& environment) { return runner(environment, *flags); };
-  });
-  return command;
-}
-
 }  // namespace
 
 void add_kv_change_commands(CLI::App& kv, Command& chosen) {
-  const auto with_names = [&](Runner runner, std::pair<const char*, const char*> name_and_help) {
+  using ChangeCommand = KvCommand<ChangeFlags>;
+  const auto with_names = [&](const ChangeCommand& declared) {
     const auto flags = std::make_shared<ChangeFlags>();
-    CLI::App& command = add_command(kv, chosen, flags, runner, name_and_help);
+    CLI::App& command = declared.add_to(kv, chosen, flags);
     command.add_option("names", flags->names, "Prefixes")->type_name("NAME...");
     command.add_flag("--all", flags->all, "All prefixes");
     return std::pair<CLI::App*, std::shared_ptr<ChangeFlags>>(&command, flags);
   };
-  with_names(run_remove, {"rm", "Remove prefixes"});
-  with_names(run_pin, {"pin", "Keep prefixes, whatever room is needed"});
-  with_names(run_unpin, {"unpin", "Let prefixes go when room is needed"});
-  const auto [expire, expire_flags] = with_names(run_expire, {"expire", "Let prefixes go after some time"});
+  with_names({"rm", "Remove prefixes", run_remove});
+  with_names({"pin", "Keep prefixes, whatever room is needed", run_pin});
+  with_names({"unpin", "Let prefixes go when room is needed", run_unpin});
+  const auto [expire, expire_flags] = with_names({"expire", "Let prefixes go after some time", run_expire});
   expire->add_option("--after", expire_flags->seconds, "Seconds from now; 0 = never")
       ->required()
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
       ->type_name("N");
   const auto collect = std::make_shared<ChangeFlags>();
-  add_command(kv, chosen, collect, run_collect,
-              {"gc", "Remove what has expired and files that nothing names"})
+  ChangeCommand{"gc", "Remove what has expired and files that nothing names", run_collect}
+      .add_to(kv, chosen, collect)
       .add_option("--max-bytes", collect->max_bytes,
                   "Also the prefixes used the longest time ago, down to this")
       ->type_name("BYTES");
   const auto verify = std::make_shared<ChangeFlags>();
-  add_command(kv, chosen, verify, run_verify,
-              {"verify", "Read everything; what is damaged goes into DIR/quarantine"})
+  ChangeCommand{"verify", "Read everything; what is damaged goes into DIR/quarantine", run_verify}
+      .add_to(kv, chosen, verify)
       .add_flag("--look-only", verify->look_only, "Only say what is damaged");
-  add_command(kv, chosen, std::make_shared<ChangeFlags>(), run_reindex,
-              {"reindex", "Make the index again from the prefixes themselves"});
+  ChangeCommand{"reindex", "Make the index again from the prefixes themselves", run_reindex}.add_to(
+      kv, chosen, std::make_shared<ChangeFlags>());
 }
 
 }  // namespace kvern::cli

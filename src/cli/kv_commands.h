@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -37,8 +39,29 @@ enum class StoreAccess : uint8_t {
 
 Result<OpenedStore> open_store(Environment& environment, const std::string& directory, StoreAccess access);
 
-/// DIR as the first argument of a command.
-void add_directory(CLI::App& command, std::string& directory);
+/// What all of them are given.
+struct KvFlags {
+  std::string directory;
+  bool json = false;
+};
+
+/// A command with DIR and --json. `choose` is called when it is the one.
+CLI::App& declare_kv_command(CLI::App& kv, std::pair<const char*, const char*> name_and_help, KvFlags& flags,
+                             std::function<void()> choose);
+
+/// A command that runs a function with flags of its own, which have KvFlags as their base.
+template <typename Flags>
+struct KvCommand {
+  const char* name;
+  const char* help;
+  Result<ExitCode> (*run)(Environment& environment, const Flags& flags);
+
+  CLI::App& add_to(CLI::App& kv, Command& chosen, const std::shared_ptr<Flags>& flags) const {
+    return declare_kv_command(kv, {name, help}, *flags, [flags, runner = run, &chosen] {
+      chosen = [flags, runner](Environment& environment) { return runner(environment, *flags); };
+    });
+  }
+};
 
 /// The entries of these names or beginnings of names, each once, in their order.
 Result<std::vector<store::ListedEntry>> entries_named(store::DiskStore& store,

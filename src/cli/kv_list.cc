@@ -17,11 +17,9 @@
 namespace kvern::cli {
 namespace {
 
-struct ListFlags {
-  std::string directory;
+struct ListFlags : KvFlags {
   std::string name;
   std::string model;
-  bool json = false;
 };
 
 std::string age_text(int64_t seconds) {
@@ -248,30 +246,19 @@ Result<ExitCode> run_stats(Environment& environment, const ListFlags& flags) {
   return ExitCode::kOk;
 }
 
-using Runner = Result<ExitCode> (*)(Environment&, const ListFlags&);
-
-CLI::App& add_command(CLI::App& kv, Command& chosen, const std::shared_ptr<ListFlags>& flags, Runner runner,
-                      std::pair<const char*, const char*> name_and_help) {
-  CLI::App& command = *kv.add_subcommand(name_and_help.first, name_and_help.second);
-  add_directory(command, flags->directory);
-  command.add_flag("--json", flags->json, "One JSON object");
-  command.callback([flags, runner, &chosen] {
-    chosen = [flags, runner](Environment& environment) { return runner(environment, *flags); };
-  });
-  return command;
-}
-
 }  // namespace
 
 void add_kv_list_commands(CLI::App& kv, Command& chosen) {
+  using ListCommand = KvCommand<ListFlags>;
   const auto flags = [] { return std::make_shared<ListFlags>(); };
-  add_command(kv, chosen, flags(), run_list, {"ls", "List the saved prefixes, those used last first"});
+  ListCommand{"ls", "List the saved prefixes, those used last first", run_list}.add_to(kv, chosen, flags());
   const auto show = flags();
-  CLI::App& command = add_command(kv, chosen, show, run_show, {"show", "All that is known of one prefix"});
+  CLI::App& command =
+      ListCommand{"show", "All that is known of one prefix", run_show}.add_to(kv, chosen, show);
   command.add_option("name", show->name, "The prefix")->required()->type_name("NAME");
   command.add_option("-m,--model", show->model, "The model that made it: shows the text, too")
       ->type_name("MODEL");
-  add_command(kv, chosen, flags(), run_stats, {"stats", "How much there is, and how much is shared"});
+  ListCommand{"stats", "How much there is, and how much is shared", run_stats}.add_to(kv, chosen, flags());
 }
 
 }  // namespace kvern::cli

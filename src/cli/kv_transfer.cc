@@ -20,15 +20,13 @@ namespace {
 
 constexpr const char* kPipe = "-";
 
-struct TransferFlags {
-  std::string directory;
+struct TransferFlags : KvFlags {
   std::vector<std::string> names;
   std::string file;
   std::string model;
   std::string fingerprint;
   bool all = false;
   bool pin = false;
-  bool json = false;
 };
 
 Status write_report(const TransferFlags& flags, json::object report, const std::string& text) {
@@ -153,20 +151,19 @@ Result<ExitCode> run_import(Environment& environment, const TransferFlags& flags
 
 void add_kv_transfer_commands(CLI::App& kv, Command& chosen) {
   const auto out = std::make_shared<TransferFlags>();
-  CLI::App& to_file = *kv.add_subcommand("export", "Prefixes into one file, for another machine");
-  add_directory(to_file, out->directory);
+  CLI::App& to_file =
+      KvCommand<TransferFlags>{"export", "Prefixes into one file, for another machine", run_export}.add_to(
+          kv, chosen, out);
   to_file.add_option("names", out->names, "Prefixes")->type_name("NAME...");
   to_file.add_flag("--all", out->all, "All prefixes");
   to_file.add_option("-o,--output", out->file, "The file to write; - is standard output")
       ->required()
       ->type_name("FILE");
-  to_file.add_flag("--json", out->json, "One JSON object");
-  to_file.callback(
-      [out, &chosen] { chosen = [out](Environment& environment) { return run_export(environment, *out); }; });
 
   const auto in = std::make_shared<TransferFlags>();
-  CLI::App& from_file = *kv.add_subcommand("import", "Prefixes out of a file; checked before any is used");
-  add_directory(from_file, in->directory);
+  CLI::App& from_file =
+      KvCommand<TransferFlags>{"import", "Prefixes out of a file; checked before any is used", run_import}
+          .add_to(kv, chosen, in);
   from_file.add_option("file", in->file, "A file that `kvern kv export` wrote; - is standard input")
       ->required()
       ->type_name("FILE");
@@ -175,9 +172,6 @@ void add_kv_transfer_commands(CLI::App& kv, Command& chosen) {
       ->excludes("--model")
       ->type_name("HEX");
   from_file.add_flag("--pin", in->pin, "Keep them, whatever room is needed");
-  from_file.add_flag("--json", in->json, "One JSON object");
-  from_file.callback(
-      [in, &chosen] { chosen = [in](Environment& environment) { return run_import(environment, *in); }; });
 }
 
 }  // namespace kvern::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -100,6 +101,7 @@ class ServerProcess {
   void drain();
   void save_prefixes();
   [[noreturn]] void stop_at_once();
+  void do_until_second_signal(const std::function<void()>& work);
   bool wait_for_end(milliseconds timeout);
   void shut();
   void say(LogLevel level, const std::string& message) { log_.log(level, message); }
@@ -246,9 +248,14 @@ void ServerProcess::load() {
 
 /// What a former process had not finished, or kept.
 Status ServerProcess::open_journal() {
-  KVERN_TRY(store::Journal::Opened opened,
-            store::Journal::open({.files = environment_.files, .log = log_, .clock = environment_.clock},
-                                 {.directory = flags_.kv.path + "/journal", .sync = flags_.journal_sync}));
+  auto found = store::Journal::open({.files = environment_.files, .log = log_, .clock = environment_.clock},
+                                    {.directory = flags_.kv.path + "/journal", .sync = flags_.journal_sync});
+  if (!found) {
+    if (found.error().code == ErrorCode::kExhausted)
+      found.error().message += "; with --no-journal a server shares the prefixes alone";
+    return std::unexpected(std::move(found).error());
+  }
+  store::Journal::Opened& opened = *found;
   loaded_.journal = std::move(opened.journal);
   const auto open = std::ranges::count_if(
       opened.runs, [](const store::JournalledRun& run) { return run.accepted.has_value(); });
@@ -327,6 +334,19 @@ void ServerProcess::stop_at_once() {
   ::_exit(0);
 }
 
+/// Does what may take long.
+void ServerProcess::do_until_second_signal(const std::function<void()>& work) {
+  std::atomic<bool> done{false};
+  std::thread worker([&] {
+    work();
+    done = true;
+  });
+  while (!done) {
+    if (wait_for_service_signal(kShortTick) == ServiceSignal::kStop) stop_at_once();
+  }
+  worker.join();
+}
+
 /// Whether all connections ended in time. A second signal ends the process.
 bool ServerProcess::wait_for_end(milliseconds timeout) {
   const auto end = steady_clock::now() + timeout;
@@ -357,16 +377,9 @@ void ServerProcess::save_prefixes() {
   if (loaded_.kv == nullptr || flags_.kv.read_only || !loaded_.loop) return;
   say(LogLevel::kInfo,
       fmt::format("saving prefixes, for {} at most", server::duration_text(flags_.limits.flush_timeout)));
-  std::atomic<bool> done{false};
   Result<engine::FlushReport> report = engine::FlushReport();
-  std::thread saver([&] {
-    report = loaded_.loop->flush(steady_clock::now() + flags_.limits.flush_timeout);
-    done = true;
-  });
-  while (!done) {
-    if (wait_for_service_signal(kShortTick) == ServiceSignal::kStop) stop_at_once();
-  }
-  saver.join();
+  do_until_second_signal(
+      [&] { report = loaded_.loop->flush(steady_clock::now() + flags_.limits.flush_timeout); });
   if (!report) {
     say(LogLevel::kWarning, "prefixes are not saved: " + report.error().to_string());
   } else if (!report->durable) {
@@ -406,7 +419,8 @@ Result<ExitCode> ServerProcess::run() {
     drain();
     save_prefixes();
   }
-  shut();
+  // Whoever is busy with a request is waited for.
+  do_until_second_signal([this] { shut(); });
   if (!stop) return std::unexpected(stop.error());
   say(LogLevel::kInfo, "stopped");
   return ExitCode::kOk;

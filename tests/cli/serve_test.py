@@ -159,6 +159,14 @@ class Settings(Test):
         settings = self.settings("-m", MODEL, environment={"KVERN_ALIAS": "one,two"})
         self.assertEqual(settings["alias"], ('["one", "two"]', "KVERN_ALIAS"))
 
+    def test_an_empty_variable_is_refused_and_not_taken_for_none(self):
+        for name in ("KVERN_API_KEY", "KVERN_API_KEY_FILE", "KVERN_MAX_QUEUE", "KVERN_OPEN_METRICS", "KVERN_CONFIG"):
+            with self.subTest(name):
+                self.fails(("-m", MODEL), 2, name, "empty", environment={name: ""})
+        self.fails(("-m", MODEL), 2, "KVERN_API_KEY", "empty", environment={"KVERN_API_KEY": ",,"})
+        settings = self.settings("-m", MODEL, "--max-queue", "4", environment={"KVERN_MAX_QUEUE": ""})
+        self.assertEqual(settings["max-queue"], ('"4"', "flag"))
+
     def test_keys_are_never_printed(self):
         self.settings("-m", MODEL, "--api-key", "alice:secret-1", environment={"KVERN_API_KEY_FILE": self.file("k", "b:x\n")})
         self.assertNotIn("secret-1", self.text)

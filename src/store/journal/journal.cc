@@ -64,10 +64,11 @@ Result<Journal::Opened> Journal::open(const Parts& parts, const JournalOptions& 
   Journal& journal = *opened.journal;
   KVERN_TRY(journal.lock_, parts.files.try_lock(options.directory + "/lock", LockKind::kExclusive));
   if (!journal.lock_) {
-    return std::unexpected(Error{.code = ErrorCode::kExhausted,
-                                 .message = "another process has this journal",
-                                 .where = options.directory,
-                                 .retryable = true});
+    return std::unexpected(
+        Error{.code = ErrorCode::kExhausted,
+              .message = "another process has this journal, and only one can go on with its requests",
+              .where = options.directory,
+              .retryable = true});
   }
   KVERN_TRY_STATUS(journal.rewrite(&opened.runs));
   journal.thread_ = std::thread([&journal] { journal.run(); });

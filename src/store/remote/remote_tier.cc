@@ -24,10 +24,10 @@ uint64_t key_of(const PrefixSpace& space, std::span<const int32_t> tokens) {
 
 RemoteTier::RemoteTier(RemoteStore& store, LogSink& log, const RemoteTierOptions& options)
     : store_(store),
-      log_(log),
       lookup_wait_(options.lookup_wait),
       restores_(store, options.restores),
-      writes_([this](const NewEntry& entry) { return save(entry); }, options.writes),
+      writes_(
+          "remote", [this](const NewEntry& entry) { return save(entry); }, log, options.writes),
       thread_([this] { answer_questions(); }) {}
 
 RemoteTier::~RemoteTier() {
@@ -47,14 +47,8 @@ bool RemoteTier::offer(NewEntry entry) {
 }
 
 Result<bool> RemoteTier::save(const NewEntry& entry) {
-  const auto saved = store_.put(entry);
-  if (!saved) {
-    if (!std::exchange(failing_, true))
-      log_.log(LogLevel::kWarning, "a prefix cannot be saved remotely: " + saved.error().to_string());
-    return saved;
-  }
-  failing_ = false;
-  if (*saved) remember(entry);
+  KVERN_TRY(const bool saved, store_.put(entry));
+  if (saved) remember(entry);
   return saved;
 }
 
@@ -124,23 +118,16 @@ Status RemoteTier::erase(const PrefixSpace& space, std::span<const int32_t> toke
 }
 
 TierStats RemoteTier::stats() {
-  const WriteCounts writes = writes_.counts();
+  TierStats stats = writes_.stats();
   const RemoteStats store = store_.stats();
-  TierStats stats{.name = "remote",
-                  .lookups = store.lookups,
-                  .hits = store.hits,
-                  .saved = writes.saved,
-                  .declined = writes.declined,
-                  .dropped = writes.dropped,
-                  .failed = writes.failed,
-                  .pending = writes.pending,
-                  .pending_bytes = writes.pending_bytes,
-                  .blocks_written = store.blocks_written,
-                  .blocks_reused = store.blocks_reused,
-                  .bytes_written = store.bytes_written,
-                  .bytes_read = store.bytes_read,
-                  .damaged = store.damaged,
-                  .unanswered = store.failures};
+  stats.lookups = store.lookups;
+  stats.hits = store.hits;
+  stats.blocks_written = store.blocks_written;
+  stats.blocks_reused = store.blocks_reused;
+  stats.bytes_written = store.bytes_written;
+  stats.bytes_read = store.bytes_read;
+  stats.damaged = store.damaged;
+  stats.unanswered = store.failures;
   const MutexLock lock(mutex_);
   stats.late = late_;
   stats.declined += refused_;

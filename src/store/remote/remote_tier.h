@@ -61,9 +61,7 @@ class RemoteTier final : public Tier {
   void remember(const NewEntry& entry);
 
   RemoteStore& store_;
-  LogSink& log_;
   const std::chrono::milliseconds lookup_wait_;
-  bool failing_ = false;  // of the queue's thread: one warning for a row of failures
 
   Mutex mutex_;
   std::condition_variable_any changed_;

@@ -9,7 +9,7 @@ DiskTier::DiskTier(DiskStore& store, LogSink& log, const DiskTierOptions& option
       source_(store),
       log_(log),
       restores_(source_, options.restores),
-      writes_([this](const NewEntry& entry) { return save(entry); }, options.writes) {}
+      writes_("disk", [this](const NewEntry& entry) { return save(entry); }, log, options.writes) {}
 
 Result<Manifest> DiskTier::Source::load(const PrefixSpace& space, std::span<const int32_t> prompt,
                                         const IndexHit& hit) {
@@ -19,14 +19,8 @@ Result<Manifest> DiskTier::Source::load(const PrefixSpace& space, std::span<cons
 }
 
 Result<bool> DiskTier::save(const NewEntry& entry) {
-  const auto outcome = store_.put(entry);
-  if (!outcome) {
-    if (!std::exchange(failing_, true))
-      log_.log(LogLevel::kWarning, "a prefix cannot be saved: " + outcome.error().to_string());
-    return std::unexpected(outcome.error());
-  }
-  failing_ = false;
-  return *outcome != PutOutcome::kTooLarge;
+  KVERN_TRY(const PutOutcome outcome, store_.put(entry));
+  return outcome != PutOutcome::kTooLarge;
 }
 
 std::optional<TierHit> DiskTier::lookup(std::shared_ptr<const PrefixSpace> space,
@@ -51,14 +45,7 @@ Status DiskTier::erase(const PrefixSpace& space, std::span<const int32_t> tokens
 }
 
 TierStats DiskTier::stats() {
-  const WriteCounts writes = writes_.counts();
-  TierStats stats{.name = "disk",
-                  .saved = writes.saved,
-                  .declined = writes.declined,
-                  .dropped = writes.dropped,
-                  .failed = writes.failed,
-                  .pending = writes.pending,
-                  .pending_bytes = writes.pending_bytes};
+  TierStats stats = writes_.stats();
   const auto disk = store_.stats();
   if (!disk) return stats;
   stats.entries = disk->totals.entries;

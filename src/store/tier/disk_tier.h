@@ -51,7 +51,6 @@ class DiskTier final : public Tier {
   DiskStore& store_;
   Source source_;
   LogSink& log_;
-  bool failing_ = false;  // of the queue's thread: one warning for a row of failures
   RestoreQueue restores_;
   WriteQueue writes_;
 };

@@ -17,7 +17,7 @@ namespace kvern::store {
 struct RestoreQueueOptions {
   int threads = 3;  ///< one checks or opens while others read
   /// Bytes of an entry that wait to be taken, at most, beside those being read.
-  uint64_t ahead_bytes = uint64_t{64} << 20;
+  uint64_t ahead_bytes = uint64_t{16} << 20;
   /// What one thread reads in one go.
   uint64_t batch_bytes = uint64_t{4} << 20;
 };

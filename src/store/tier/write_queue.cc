@@ -23,8 +23,10 @@ std::chrono::nanoseconds time_on_processor() {
 
 }  // namespace
 
-WriteQueue::WriteQueue(Save save, const WriteQueueOptions& options)
-    : save_(std::move(save)), options_(options), thread_([this] { run(); }) {}
+WriteQueue::WriteQueue(std::string name, Save save, LogSink& log, const WriteQueueOptions& options)
+    : name_(std::move(name)), save_(std::move(save)), log_(log), options_(options), thread_([this] {
+        run();
+      }) {}
 
 WriteQueue::~WriteQueue() {
   {
@@ -79,6 +81,12 @@ void WriteQueue::rest() {
   }
 }
 
+void WriteQueue::report(const Result<bool>& saved) {
+  const bool failed_before = std::exchange(failing_, !saved);
+  if (!saved && !failed_before)
+    log_.log(LogLevel::kWarning, "a prefix cannot be saved (" + name_ + "): " + saved.error().to_string());
+}
+
 void WriteQueue::run() {
   mutex_.lock();
   while (true) {
@@ -91,6 +99,7 @@ void WriteQueue::run() {
     mutex_.unlock();
     item->entry.between_pieces = [this] { rest(); };
     const Result<bool> saved = save_(item->entry);
+    report(saved);
     item.reset();  // what it pins is free before anybody hears of it
     mutex_.lock();
     ++(!saved ? counts_.failed : *saved ? counts_.saved : counts_.declined);
@@ -110,7 +119,7 @@ uint64_t WriteQueue::left(uint64_t last) const {
 FlushReport WriteQueue::flush(std::chrono::steady_clock::time_point deadline) {
   const MutexLock lock(mutex_);
   const uint64_t last = next_number_ - 1;
-  const WriteCounts before = counts_;
+  const TierStats before = counts_;
   ++flushes_;
   changed_.notify_all();
   while (left(last) > 0) {
@@ -125,12 +134,13 @@ FlushReport WriteQueue::flush(std::chrono::steady_clock::time_point deadline) {
   return report;
 }
 
-WriteCounts WriteQueue::counts() {
+TierStats WriteQueue::stats() {
   const MutexLock lock(mutex_);
-  WriteCounts counts = counts_;
-  counts.pending = waiting_.size() + (in_flight_ != 0 ? 1 : 0);
-  counts.pending_bytes = waiting_bytes_;
-  return counts;
+  TierStats stats = counts_;
+  stats.name = name_;
+  stats.pending = waiting_.size() + (in_flight_ != 0 ? 1 : 0);
+  stats.pending_bytes = waiting_bytes_;
+  return stats;
 }
 
 }  // namespace kvern::store

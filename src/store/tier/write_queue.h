@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <string>
 #include <thread>
 
+#include "base/log.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "store/disk/new_entry.h"
@@ -23,22 +25,14 @@ struct WriteQueueOptions {
   double busy_share = 0.01;
 };
 
-struct WriteCounts {
-  uint64_t saved = 0;
-  uint64_t declined = 0;
-  uint64_t dropped = 0;
-  uint64_t failed = 0;
-  uint64_t pending = 0;
-  uint64_t pending_bytes = 0;
-};
-
 /// Thread-safe. Destroying it ends after the entry that is being saved; flush first to keep the others.
 class WriteQueue {
  public:
   /// Saves an entry; false when it was declined. Called on the queue's thread, one entry at a time.
   using Save = std::function<Result<bool>(const NewEntry&)>;
 
-  WriteQueue(Save save, const WriteQueueOptions& options);
+  /// `log` is borrowed: it gets one warning for a row of failures. `name` says who saves.
+  WriteQueue(std::string name, Save save, LogSink& log, const WriteQueueOptions& options);
   ~WriteQueue();
   WriteQueue(const WriteQueue&) = delete;
   WriteQueue& operator=(const WriteQueue&) = delete;
@@ -49,7 +43,8 @@ class WriteQueue {
   void set_busy(bool busy);
   /// See Tier::flush.
   FlushReport flush(std::chrono::steady_clock::time_point deadline);
-  WriteCounts counts();
+  /// What a tier says of itself that is known here.
+  TierStats stats();
 
  private:
   struct Item {
@@ -61,7 +56,12 @@ class WriteQueue {
   void rest();
   uint64_t left(uint64_t last) const KVERN_REQUIRES(mutex_);
 
+  void report(const Result<bool>& saved);
+
+  std::string name_;
   Save save_;
+  LogSink& log_;
+  bool failing_ = false;  // of the thread
   WriteQueueOptions options_;
   Mutex mutex_;
   std::condition_variable_any changed_;
@@ -69,8 +69,8 @@ class WriteQueue {
   uint64_t next_number_ KVERN_GUARDED_BY(mutex_) = 1;
   uint64_t in_flight_ KVERN_GUARDED_BY(mutex_) = 0;
   uint64_t waiting_bytes_ KVERN_GUARDED_BY(mutex_) = 0;
-  WriteCounts counts_ KVERN_GUARDED_BY(mutex_);
-  int flushes_ KVERN_GUARDED_BY(mutex_) = 0;  // that wait
+  TierStats counts_ KVERN_GUARDED_BY(mutex_);  // of offers that are over
+  int flushes_ KVERN_GUARDED_BY(mutex_) = 0;   // that wait
   bool busy_ KVERN_GUARDED_BY(mutex_) = false;
   bool stop_ KVERN_GUARDED_BY(mutex_) = false;
   std::chrono::nanoseconds worked_{};  // of the thread: its time on a processor when it last rested

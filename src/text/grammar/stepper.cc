@@ -7,13 +7,38 @@ namespace {
 
 /// States looked at for one byte.
 constexpr size_t kMaxPending = 1024;
+static_assert(kMaxPending < PositionSet::kCapacity && kMaxPositions < PositionSet::kCapacity);
 
-void add_once(std::vector<Position>& positions, Position position, size_t limit) {
-  if (positions.size() >= limit || std::ranges::find(positions, position) != positions.end()) return;
-  positions.push_back(position);
-}
+/// As many are searched as fast as a set.
+constexpr size_t kFew = 16;
 
 }  // namespace
+
+bool PositionSet::add(const Position& position) {
+  if (slots_.empty()) slots_.resize(2 * kCapacity);
+  const uint64_t key = uint64_t{position.state} << 32 | static_cast<uint32_t>(position.stack);
+  size_t slot = static_cast<size_t>((key * 0x9E3779B97F4A7C15U) >> 32) % slots_.size();
+  for (; slots_[slot].round == round_; slot = (slot + 1) % slots_.size()) {
+    if (slots_[slot].position == position) return false;
+  }
+  slots_[slot] = {.position = position, .round = round_};
+  ++size_;
+  return true;
+}
+
+// The set is filled when the list becomes long.
+void Stepper::add_once(std::vector<Position>& positions, const Position& position, size_t limit,
+                       PositionSet& known) {
+  if (positions.size() >= limit) return;
+  if (positions.size() < kFew) {
+    if (std::ranges::find(positions, position) == positions.end()) positions.push_back(position);
+    return;
+  }
+  if (known.empty()) {
+    for (const Position& each : positions) known.add(each);
+  }
+  if (known.add(position)) positions.push_back(position);
+}
 
 Position Stepper::at(StateId state, StackId stack) const {
   while (automaton_.states[state].only_returns) {
@@ -48,6 +73,8 @@ bool Stepper::begins_call(const Automaton::State& state, uint8_t byte) const {
 
 bool Stepper::step_all(std::span<const Position> from, uint8_t byte, std::vector<Position>& to) {
   pending_.assign(from.begin(), from.end());
+  known_pending_.clear();
+  known_next_.clear();
   bool leaves = false;
   for (size_t i = 0; i < pending_.size(); ++i) {
     const Position position = pending_[i];
@@ -57,7 +84,7 @@ bool Stepper::step_all(std::span<const Position> from, uint8_t byte, std::vector
     }
     const Automaton::State& state = automaton_.states[position.state];
     const StateId next = automaton_.next(position.state, byte);
-    if (next != kNoState) add_once(to, at(next, position.stack), kMaxPositions);
+    if (next != kNoState) add_once(to, at(next, position.stack), kMaxPositions, known_next_);
     for (const auto& call : automaton_.calls_of(position.state)) {
       const Automaton::Rule& rule = automaton_.rules[call.rule];
       if (!rule.first[byte]) continue;
@@ -76,6 +103,6 @@ bool Stepper::step_all(std::span<const Position> from, uint8_t byte, std::vector
   return leaves;
 }
 
-void Stepper::look_later(Position position) { add_once(pending_, position, kMaxPending); }
+void Stepper::look_later(Position position) { add_once(pending_, position, kMaxPending, known_pending_); }
 
 }  // namespace kvern::text::grammar

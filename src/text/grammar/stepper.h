@@ -24,6 +24,30 @@ struct Position {
 /// one possible. Grammars that need so many are ambiguous beyond use.
 inline constexpr size_t kMaxPositions = 256;
 
+/// Positions by their values, for lists that are too long to be searched. A value; one thread.
+class PositionSet {
+ public:
+  /// Forgets all, without a look at them.
+  void clear() {
+    size_ = 0;
+    ++round_;
+  }
+  bool empty() const { return size_ == 0; }
+  /// False when it is there. Takes fewer than kCapacity.
+  bool add(const Position& position);
+
+  static constexpr size_t kCapacity = 2048;
+
+ private:
+  struct Slot {
+    Position position;
+    uint64_t round = 0;
+  };
+  std::vector<Slot> slots_;  // open addressing; made when it is used first
+  uint64_t round_ = 1;
+  size_t size_ = 0;
+};
+
 /// Borrows both for its lifetime. One thread.
 class Stepper {
  public:
@@ -50,12 +74,16 @@ class Stepper {
  private:
   bool step_all(std::span<const Position> from, uint8_t byte, std::vector<Position>& to);
   void look_later(Position position);
+  static void add_once(std::vector<Position>& positions, const Position& position, size_t limit,
+                       PositionSet& known);
   /// Some rule that the state calls can begin with the byte.
   bool begins_call(const Automaton::State& state, uint8_t byte) const;
 
   const Automaton& automaton_;
   Stacks& stacks_;
   std::vector<Position> pending_;
+  PositionSet known_pending_;
+  PositionSet known_next_;
   uint64_t work_done_ = 0;
 };
 

@@ -66,15 +66,17 @@ class Gate {
 
 TEST(WriteQueue, SavesInOrderAndDropsTheOldestThatWaits) {
   Gate gate;
-  WriteQueue queue([&](const NewEntry& e) { return gate.save(e); }, {.max_bytes = 3 * kEntryBytes});
+  test::MemoryLog log;
+  WriteQueue queue("test", [&](const NewEntry& e) { return gate.save(e); }, log,
+                   {.max_bytes = 3 * kEntryBytes});
   EXPECT_TRUE(queue.push(entry(1)));
   gate.wait_started(1);  // in flight: it cannot be dropped and does not count as waiting
   for (int32_t i = 2; i <= 7; ++i) {
     EXPECT_TRUE(queue.push(entry(i)));
-    EXPECT_LE(queue.counts().pending_bytes, 3 * kEntryBytes);
+    EXPECT_LE(queue.stats().pending_bytes, 3 * kEntryBytes);
   }
-  EXPECT_EQ(queue.counts().dropped, 3U);
-  EXPECT_EQ(queue.counts().pending, 4U);
+  EXPECT_EQ(queue.stats().dropped, 3U);
+  EXPECT_EQ(queue.stats().pending, 4U);
   gate.let(100);
   const FlushReport report = queue.flush(steady_clock::now() + kForEver);
   EXPECT_TRUE(report.durable);
@@ -83,15 +85,19 @@ TEST(WriteQueue, SavesInOrderAndDropsTheOldestThatWaits) {
 
 TEST(WriteQueue, DeclinesWhatCouldNeverWait) {
   Gate gate;
-  WriteQueue queue([&](const NewEntry& e) { return gate.save(e); }, {.max_bytes = kEntryBytes - 1});
+  test::MemoryLog log;
+  WriteQueue queue("test", [&](const NewEntry& e) { return gate.save(e); }, log,
+                   {.max_bytes = kEntryBytes - 1});
   EXPECT_FALSE(queue.push(entry(1)));
-  EXPECT_EQ(queue.counts().declined, 1U);
+  EXPECT_EQ(queue.stats().declined, 1U);
   EXPECT_TRUE(queue.flush(steady_clock::now()).durable);
 }
 
 TEST(WriteQueue, FlushSaysWhatItCannotPromise) {
   Gate gate;
-  WriteQueue queue([&](const NewEntry& e) { return gate.save(e); }, {.max_bytes = 2 * kEntryBytes});
+  test::MemoryLog log;
+  WriteQueue queue("test", [&](const NewEntry& e) { return gate.save(e); }, log,
+                   {.max_bytes = 2 * kEntryBytes});
   queue.push(entry(1));
   gate.wait_started(1);
   queue.push(entry(-2));
@@ -105,14 +111,16 @@ TEST(WriteQueue, FlushSaysWhatItCannotPromise) {
   while (failing.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) gate.let(1);
   EXPECT_EQ(failing.get().left, 0U);
   EXPECT_EQ(also.get().left, 0U);
-  EXPECT_EQ(queue.counts().failed, 1U);
-  EXPECT_EQ(queue.counts().saved, 1U);
+  EXPECT_THAT(log.text(), testing::HasSubstr("a prefix cannot be saved (test)"));
+  EXPECT_EQ(queue.stats().failed, 1U);
+  EXPECT_EQ(queue.stats().saved, 1U);
   EXPECT_TRUE(queue.flush(steady_clock::now()).durable);
 }
 
 TEST(WriteQueue, FlushDoesNotWaitForWhatCameLater) {
   Gate gate;
-  WriteQueue queue([&](const NewEntry& e) { return gate.save(e); }, {});
+  test::MemoryLog log;
+  WriteQueue queue("test", [&](const NewEntry& e) { return gate.save(e); }, log, {});
   queue.push(entry(1));
   gate.wait_started(1);
   auto flushed = std::async(std::launch::async, [&] { return queue.flush(steady_clock::now() + kForEver); });
@@ -125,7 +133,8 @@ TEST(WriteQueue, FlushDoesNotWaitForWhatCameLater) {
 
 TEST(WriteQueue, LetsGoOfAnEntryBeforeItSaysThatItIsSaved) {
   Gate gate;
-  WriteQueue queue([&](const NewEntry& e) { return gate.save(e); }, {});
+  test::MemoryLog log;
+  WriteQueue queue("test", [&](const NewEntry& e) { return gate.save(e); }, log, {});
   NewEntry held = entry(1);
   const std::weak_ptr<const PieceSource> pieces = held.pieces;
   queue.push(std::move(held));
@@ -153,11 +162,12 @@ TEST(WriteQueue, RestsWhileItIsBusyUnlessSomebodyWaits) {
     while (begun < count) changed.wait(mutex);
   };
   // A share of nothing: it rests for days.
-  WriteQueue queue(save, {.busy_share = 1e-12});
+  test::MemoryLog log;
+  WriteQueue queue("test", save, log, {.busy_share = 1e-12});
   queue.set_busy(true);
   queue.push(entry(1));
   wait_begun(1);
-  EXPECT_EQ(queue.counts().saved, 0U);
+  EXPECT_EQ(queue.stats().saved, 0U);
   EXPECT_TRUE(queue.flush(steady_clock::now() + kForEver).durable);
   queue.push(entry(2));
   wait_begun(2);
