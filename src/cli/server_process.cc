@@ -47,6 +47,8 @@ constexpr milliseconds kShortTick{50};
 constexpr milliseconds kLastWords{2000};
 /// Descriptors beside those of connections: listeners, the model, logs.
 constexpr size_t kOwnDescriptors = 128;
+/// As much as logits of a vocabulary, which each sampled token may need, and less than what is kept long.
+constexpr int kLargePiece = 4 << 20;
 
 Result<server::HttpServerOptions> http_options(Files& files, const ServeFlags& flags) {
   server::HttpServerOptions options = flags.http;
@@ -300,7 +302,6 @@ void ServerProcess::reload_keys() {
   if (*changed) say(LogLevel::kInfo, fmt::format("{} API keys count now", keys_->size()));
 }
 
-/// Until a signal asks to stop.
 /// After a busy time most of what it took is free, but spread over the arenas of several threads, which keep
 /// it. Once nothing runs, it goes back to the system.
 void ServerProcess::return_memory() {
@@ -314,6 +315,7 @@ void ServerProcess::return_memory() {
 #endif
 }
 
+/// Until a signal asks to stop.
 void ServerProcess::watch() {
   bool was_healthy = true;
   for (;;) {
@@ -409,8 +411,18 @@ void ServerProcess::shut() {
   loaded_.journal.reset();
 }
 
+/// glibc gives large pieces back one by one, but with each raises the size from which it does, up to 32 MiB,
+/// and what it may keep to twice that: after a while everything lies among small pieces, which hold its
+/// pages.
+void keep_large_pieces_apart() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, kLargePiece);
+#endif
+}
+
 Result<ExitCode> ServerProcess::run() {
   hold_service_signals();
+  keep_large_pieces_apart();
   KVERN_TRY_STATUS(open_port());
   start_loading();
   const Result<bool> stop = wait_for_loading();

@@ -95,14 +95,21 @@ async def hostile_client(world, act, seed):
                 world.fault("a slow reader was cut")
 
 
+def key_value_bytes(metrics):
+    """Of the budget: in use, and free in blocks that something is in use of."""
+    return metrics['kvern_kv_bytes{kind="live"}'] + metrics['kvern_kv_bytes{kind="slack"}']
+
+
 async def observe(world):
-    """Dashboards and balancers ask all the time."""
+    """Dashboards and balancers ask all the time. Limits hold at every moment."""
     while not world.over:
         status, _ = await wire.fetch(world.port, wire.get("/health"))
         metrics = await world.server.metrics()
         await world.server.busy_slots()
         if status != 200 or metrics["kvern_healthy"] != 1:
             world.fault(f"health {status}, healthy {metrics['kvern_healthy']}")
+        if key_value_bytes(metrics) > metrics["kvern_kv_budget_bytes"]:
+            world.fault(f"{key_value_bytes(metrics):.0f} bytes of keys and values are more than the budget")
         world.counts["most rows at once"] = max(world.counts["most rows at once"], int(metrics["vllm:num_requests_running"]))
         world.counts["most connections"] = max(world.counts["most connections"], int(metrics["kvern_http_connections"]))
         await asyncio.sleep(0.25)
@@ -152,6 +159,7 @@ class Rest:
     def __init__(self, server, metrics, slots):
         self.descriptors, self.threads, self.resident = server.descriptors(), server.threads(), server.resident_kib()
         self.live = metrics['kvern_kv_bytes{kind="live"}']
+        self.key_values = key_value_bytes(metrics)
         self.entries = metrics["kvern_prefix_entries"]
         self.slots = slots
 
@@ -169,12 +177,12 @@ class Rest:
 
     @property
     def own(self):
-        """KiB resident; kept prefixes, which are there on purpose, are left out."""
-        return self.resident - self.live / 1024
+        """KiB resident; the blocks of kept prefixes, which are there on purpose and have a bound of their own, are left out."""
+        return self.resident - self.key_values / 1024
 
     def __str__(self):
         return (f"{self.descriptors} descriptors, {self.threads} threads, {self.resident} KiB resident, {self.own:.0f} KiB of them "
-                f"beside {self.live:.0f} bytes of keys and values in {self.entries:.0f} kept prefixes, "
+                f"beside {self.key_values:.0f} bytes of keys and values, {self.live:.0f} of them in {self.entries:.0f} kept prefixes, "
                 f"{'-' if self.slots is None else self.slots} busy slots")
 
 
@@ -196,8 +204,9 @@ def check_rest(world, before, after):
 
 
 async def warm_up(world):
-    """The same as the load, until resident memory has settled: an allocator's heap grows for a while with what a new mixture of
-    requests leaves between its pieces. One that never settles is a leak."""
+    """The same as the load, until resident memory has settled: stacks, buffers and the masks of grammars are made once, and an
+    allocator's heap grows for a while with what a new mixture of requests leaves between its pieces. One that never settles is
+    a leak."""
     options, before = world.options, None
     for round_ in range(MOST_WARM_UPS):
         last = before

@@ -1,5 +1,10 @@
 #include "server/protocol/openai/completion_answer.h"
 
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "server/protocol/openai/routes.h"
@@ -12,6 +17,7 @@ namespace {
 using test::at;
 using test::ProtocolWorld;
 using test::say;
+using test::ScriptedChoice;
 
 class CompletionAnswerTest : public testing::Test {
  protected:
@@ -122,6 +128,38 @@ TEST_F(CompletionAnswerTest, log_probabilities_name_the_most_likely_tokens) {
       tokens.push_back(token);
   }
   EXPECT_EQ(tokens, at(whole, "tokens").as_array());
+}
+
+TEST_F(CompletionAnswerTest, B63_a_stream_joined_is_the_whole_answer_wherever_it_was_cut) {
+  std::mt19937 random(6);
+  const std::vector<std::string> words = {"a",    " b",  "\n",  "caf\u00e9",  "\U0001F600",
+                                          "\nUs", "er:", "b,c", "<tool_call>"};
+  for (int round = 0; round < 200; ++round) {
+    ScriptedChoice script;
+    for (auto count = random() % 8; count > 0; --count) script.text += words[random() % words.size()];
+    script.reason = random() % 4 == 0 ? engine::FinishReason::kLength : engine::FinishReason::kStop;
+    script.held_back = random() % 4 == 0 ? std::min<size_t>(script.text.size(), 1) : 0;
+    if (!script.text.empty() && (static_cast<unsigned char>(script.text.back()) & 0x80) != 0)
+      script.held_back = 0;
+    SCOPED_TRACE(script.text);
+    world_.service.play(say(tokenizer(), {script}));
+    complete(R"("prompt": "x")");
+    const json::value whole = answer();
+    EXPECT_EQ(at(whole, "choices[0].text"), json::value(script.text));
+    complete(R"("prompt": "x", "stream": true)");
+    json::string joined;
+    json::value reason;
+    ASSERT_EQ(world_.events().back(), "[DONE]");
+    for (const std::string& event : world_.events()) {
+      if (event == "[DONE]") continue;
+      EXPECT_TRUE(reason.is_null()) << "behind the end: " << event;
+      ASSERT_OK_AND_ASSIGN(const json::value chunk, parse_json(event, "chunk"));
+      joined += at(chunk, "choices[0].text").as_string();
+      reason = at(chunk, "choices[0].finish_reason");
+    }
+    EXPECT_EQ(joined, at(whole, "choices[0].text").as_string());
+    EXPECT_EQ(reason, at(whole, "choices[0].finish_reason"));
+  }
 }
 
 TEST_F(CompletionAnswerTest, token_ids_come_on_request) {

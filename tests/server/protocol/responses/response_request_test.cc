@@ -258,6 +258,16 @@ TEST_F(ResponseRequestTest, a_conversation_is_gone_on_with) {
   EXPECT_ERROR(read(R"("previous_response_id": "resp_2")"), kNotFound, "'resp_2' not found");
 }
 
+TEST_F(ResponseRequestTest, B67_a_prompt_that_is_too_long_names_both_numbers) {
+  std::string words;
+  for (int i = 0; i < 2000; ++i) words += " a";
+  const auto request = read("", "\"" + words + "\"");
+  ASSERT_FALSE(request.has_value());
+  EXPECT_EQ(request.error().code, ErrorCode::kExhausted);
+  EXPECT_NE(request.error().message.find("1024 tokens"), std::string::npos) << request.error().message;
+  EXPECT_NE(request.error().message.find("20"), std::string::npos) << request.error().message;
+}
+
 TEST_F(ResponseRequestTest, counting_reads_the_same_conversation) {
   const auto count = [&](std::string_view body) {
     return read_input_tokens(*parse_json(body, "body"),
