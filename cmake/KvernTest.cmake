@@ -27,7 +27,7 @@ function(kvern_add_test source)
     set(ARG_TIMEOUT 300)
   endif()
   add_test(NAME ${name} COMMAND ${target})
-  # Under AddressSanitizer an allocation that no machine can give fails as it does without.
+  # Under the sanitizers an allocation that no machine can give fails as it does without.
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
-    SKIP_REGULAR_EXPRESSION "all tests skipped" ENVIRONMENT "ASAN_OPTIONS=allocator_may_return_null=1")
+    SKIP_REGULAR_EXPRESSION "all tests skipped" ENVIRONMENT "ASAN_OPTIONS=allocator_may_return_null=1;TSAN_OPTIONS=allocator_may_return_null=1")
 endfunction()

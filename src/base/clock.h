@@ -1,6 +1,7 @@
 // Time as a value that is passed, so that tests can hold it still.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 
@@ -24,14 +25,15 @@ class ManualClock : public Clock {
   explicit ManualClock(std::chrono::system_clock::time_point wall) : wall_(wall) {}
   std::chrono::steady_clock::time_point now() const override { return steady_; }
   std::chrono::system_clock::time_point wall_now() const override { return wall_; }
+  /// By one thread at a time.
   void advance(std::chrono::nanoseconds step) {
-    steady_ += std::chrono::duration_cast<std::chrono::steady_clock::duration>(step);
-    wall_ += std::chrono::duration_cast<std::chrono::system_clock::duration>(step);
+    steady_ = steady_.load() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(step);
+    wall_ = wall_.load() + std::chrono::duration_cast<std::chrono::system_clock::duration>(step);
   }
 
  private:
-  std::chrono::steady_clock::time_point steady_{};
-  std::chrono::system_clock::time_point wall_;
+  std::atomic<std::chrono::steady_clock::time_point> steady_{};
+  std::atomic<std::chrono::system_clock::time_point> wall_;
 };
 
 }  // namespace kvern
