@@ -18,8 +18,10 @@ class MappedFile {
  public:
   virtual ~MappedFile() = default;
   virtual std::span<const std::byte> bytes() const = 0;
-  /// Compares the file's present size with the mapped one. A file that shrank under the mapping would fault
-  /// on access; callers ask at points where they can still stop with a clear error.
+  /// Compares the file's size and the time of its last writing with those at mapping: one system call. A file
+  /// that shrank under the mapping would fault on access, one that was written to shows other bytes; callers
+  /// ask at points where they can still stop with a clear error. A file that was renamed, removed or replaced
+  /// by another of its name is unchanged.
   virtual Status check_unchanged() const = 0;
 };
 

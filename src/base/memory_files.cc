@@ -91,11 +91,15 @@ class MemoryMapping : public MappedFile {
       : node_(std::move(node)), bytes_(node_->share()), path_(std::move(path)) {}
   std::span<const std::byte> bytes() const override { return *bytes_; }
   Status check_unchanged() const override {
-    const uint64_t now = node_->size();
-    if (now == bytes_->size()) return Ok{};
-    return fail(ErrorCode::kCorrupt,
-                fmt::format("the file changed while in use: it had {} bytes and has {}", bytes_->size(), now),
-                path_);
+    const auto now = node_->share();
+    if (now == bytes_) return Ok{};
+    if (now->size() != bytes_->size()) {
+      return fail(ErrorCode::kCorrupt,
+                  fmt::format("the file changed while in use: it had {} bytes and has {}", bytes_->size(),
+                              now->size()),
+                  path_);
+    }
+    return fail(ErrorCode::kCorrupt, "the file changed while in use: it was written to", path_);
   }
 
  private:

@@ -13,6 +13,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -179,8 +180,9 @@ class PosixFile : public File {
 
 class PosixMapping : public MappedFile {
  public:
-  PosixMapping(Descriptor descriptor, std::string path, std::span<std::byte> bytes)
-      : descriptor_(std::move(descriptor)), path_(std::move(path)), bytes_(bytes) {}
+  /// `written`: when the file was last written to before it was mapped.
+  PosixMapping(Descriptor descriptor, std::string path, std::span<std::byte> bytes, const timespec& written)
+      : descriptor_(std::move(descriptor)), path_(std::move(path)), bytes_(bytes), written_(written) {}
   PosixMapping(const PosixMapping&) = delete;
   PosixMapping& operator=(const PosixMapping&) = delete;
   ~PosixMapping() override {
@@ -191,17 +193,22 @@ class PosixMapping : public MappedFile {
 
   Status check_unchanged() const override {
     KVERN_TRY(const auto info, stat_of(descriptor_, path_));
-    if (static_cast<uint64_t>(info.st_size) == bytes_.size()) return Ok{};
-    return fail(
-        ErrorCode::kCorrupt,
-        fmt::format("the file changed while in use: it had {} bytes and has {}", bytes_.size(), info.st_size),
-        path_);
+    if (static_cast<uint64_t>(info.st_size) != bytes_.size()) {
+      return fail(ErrorCode::kCorrupt,
+                  fmt::format("the file changed while in use: it had {} bytes and has {}", bytes_.size(),
+                              info.st_size),
+                  path_);
+    }
+    // Not st_ctime: that changes with names, owners and rights, too.
+    if (info.st_mtim.tv_sec == written_.tv_sec && info.st_mtim.tv_nsec == written_.tv_nsec) return Ok{};
+    return fail(ErrorCode::kCorrupt, "the file changed while in use: it was written to", path_);
   }
 
  private:
   Descriptor descriptor_;
   std::string path_;
   std::span<std::byte> bytes_;
+  timespec written_;
 };
 
 /// flock(2): belongs to the open file, so threads of one process are as apart as processes.
@@ -253,7 +260,7 @@ class PosixFiles : public Files {
       if (address == MAP_FAILED) return fail_errno(errno, "map", path);
       bytes = {static_cast<std::byte*>(address), size};
     }
-    return std::make_unique<PosixMapping>(std::move(descriptor), path, bytes);
+    return std::make_unique<PosixMapping>(std::move(descriptor), path, bytes, info.st_mtim);
   }
 
   Result<FileKind> kind(const std::string& path) override {

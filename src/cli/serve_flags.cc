@@ -12,6 +12,8 @@ namespace {
 
 constexpr int64_t kMaxRows = 4096;
 constexpr int64_t kMaxCount = int64_t{1} << 24;
+/// Of the sizes of what is read and sent.
+constexpr size_t kLeastLimit = size_t{4} << 10;
 
 /// An option whose text is read by one of ours; `store` takes the value.
 template <typename Read, typename Store>
@@ -64,6 +66,7 @@ void add_listening(CLI::App& command, ServeFlags& flags) {
   add_list(command, "--host", flags.hosts, "Address to listen on; may be repeated", "HOST")
       ->default_str("127.0.0.1");
   command.add_option("--port", flags.port, "0 = any free port, which the log names")
+      ->check(CLI::Range(0, 65535))
       ->capture_default_str()
       ->type_name("N");
   command.add_option("--tls-cert", flags.tls_certificate, "Certificate chain (PEM): serves HTTPS alone")
@@ -79,8 +82,9 @@ void add_access(CLI::App& command, ServeFlags& flags) {
            "command lines: prefer a file or KVERN_API_KEY",
            "KEY");
   command
-      .add_option("--api-key-file", flags.keys.file,
-                  "File of keys, one a line; read again when it changes and on SIGHUP")
+      .add_option(
+          "--api-key-file", flags.keys.file,
+          "File of keys, one a line, # begins a comment line; read again when it changes and on SIGHUP")
       ->type_name("FILE");
   command.add_flag("--open-metrics", flags.open_metrics, "/metrics needs no key");
 }
@@ -272,6 +276,13 @@ Status check_serve_flags(const ServeFlags& flags) {
   if (flags.kv.read_only && flags.kv.path.empty())
     return fail(ErrorCode::kInvalidArgument, "there is no directory to read: give --kv-dir",
                 "--kv-read-only");
+  for (const auto& [name, bytes] : {std::pair{"--max-body", flags.http.limits.body_bytes},
+                                    std::pair{"--max-header", flags.http.limits.header_bytes},
+                                    std::pair{"--max-queued-output", flags.http.limits.queued_bytes}}) {
+    if (bytes < kLeastLimit)
+      return fail(ErrorCode::kInvalidArgument,
+                  "must be at least " + server::bytes_text(kLeastLimit) + ", or no request could pass", name);
+  }
   if (flags.limits.ping_after.count() == 0)
     return fail(ErrorCode::kInvalidArgument, "must be longer than nothing", "--ping-interval");
   for (const auto& [name, time] : {std::pair{"--header-timeout", flags.http.limits.header_timeout},

@@ -323,11 +323,13 @@ void ServerProcess::watch() {
     if (signal == ServiceSignal::kStop) return;
     if (keys_->required()) reload_keys();
     return_memory();
-    const bool healthy = loaded_.loop->stats().healthy;
-    if (healthy) manager_.alive();
-    if (was_healthy && !healthy)
-      say(LogLevel::kError, "the engine has stopped because of a fault of its own");
-    was_healthy = healthy;
+    const Status health = loaded_.loop->health();
+    if (health) manager_.alive();
+    if (was_healthy && !health) {
+      say(LogLevel::kError, fmt::format("{}; requests are refused and nothing is saved: restart the server",
+                                        health.error().message));
+    }
+    was_healthy = health.has_value();
   }
 }
 
@@ -386,8 +388,8 @@ void ServerProcess::save_prefixes() {
     say(LogLevel::kWarning, "prefixes are not saved: " + report.error().to_string());
   } else if (!report->durable) {
     say(LogLevel::kWarning,
-        fmt::format("not all prefixes are saved: {} saved, {} dropped, {} failed, {} left", report->saved,
-                    report->dropped, report->failed, report->left));
+        fmt::format("not all prefixes are saved: {} saved, {} dropped, {} declined, {} failed, {} left",
+                    report->saved, report->dropped, report->declined, report->failed, report->left));
   } else {
     say(LogLevel::kInfo, fmt::format("{} prefixes saved", report->saved));
   }

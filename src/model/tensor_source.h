@@ -37,8 +37,8 @@ std::string_view type_name(const StoredTensor& tensor);
 /// any thread may read.
 ///
 /// A file that is truncated while it is mapped makes the kernel raise SIGBUS on access to the lost pages;
-/// nothing here can turn that into an error. check_unchanged() compares the sizes and is cheap enough to be
-/// asked before each step; the program decides what to do about the signal itself.
+/// nothing here can turn that into an error. check_unchanged() looks at sizes and times of writing and is
+/// cheap enough to be asked before each step; the program decides what to do about the signal itself.
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
@@ -48,7 +48,7 @@ class TensorSource {
   virtual std::span<const StoredTensor> list() const = 0;
   /// Null if there is none of that name.
   virtual const StoredTensor* find(std::string_view name) const = 0;
-  /// Fails with the file's name when a mapped file has another size than at opening.
+  /// Fails with the file's name when a mapped file has changed since opening (MappedFile::check_unchanged).
   virtual Status check_unchanged() const = 0;
 };
 

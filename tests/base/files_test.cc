@@ -2,6 +2,7 @@
 #include "base/files.h"
 
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <thread>
@@ -148,6 +149,28 @@ TEST_P(FilesContract, a_file_that_shrinks_under_its_mapping_is_noticed) {
   ASSERT_OK_AND_ASSIGN(const auto mapped, files_->map(path("a")));
   write("a", "he");
   EXPECT_ERROR(mapped->check_unchanged(), kCorrupt, "it had 5 bytes and has 2");
+}
+
+TEST_P(FilesContract, a_file_that_is_written_to_under_its_mapping_is_noticed) {
+  write("a", "hello");
+  // File systems tell times of writing apart by milliseconds.
+  if (files_->is_system()) last_write_time(std::filesystem::path(path("a")), {});
+  ASSERT_OK_AND_ASSIGN(const auto mapped, files_->map(path("a")));
+  {
+    ASSERT_OK_AND_ASSIGN(const auto file, files_->open(path("a"), OpenMode::kUpdate));
+    EXPECT_OK(mapped->check_unchanged());
+    ASSERT_OK(file->write_at(1, std::as_bytes(std::span("a", 1))));
+  }
+  EXPECT_ERROR(mapped->check_unchanged(), kCorrupt, "it was written to");
+}
+
+TEST_P(FilesContract, a_mapping_knows_its_file_from_another_of_its_name) {
+  write("a", "hello");
+  ASSERT_OK_AND_ASSIGN(const auto mapped, files_->map(path("a")));
+  write("b", "other");
+  ASSERT_OK(files_->rename(path("b"), path("a")));
+  EXPECT_EQ(text_of(mapped->bytes()), "hello");
+  EXPECT_OK(mapped->check_unchanged());
 }
 
 TEST_P(FilesContract, a_mapping_outlives_the_removal_of_its_file) {

@@ -167,6 +167,17 @@ class Moving(KvTest):
         self.assertEqual({entry["name"] for entry in listed}, {entry["name"] for entry in self.entries().values()})
         self.assertTrue(all(entry["pinned"] for entry in listed))
 
+    def test_takes_nobody_elses_directory(self):
+        self.filled()
+        path = self.export("--all")
+        other = self.folder / "home"
+        other.mkdir()
+        (other / "letter.txt").write_text("Dear")
+        self.fails(self.kv("import", path, directory=other), 2, "home", "not empty (letter.txt)")
+        self.assertEqual(os.listdir(other), ["letter.txt"])
+        (other / "letter.txt").unlink()
+        self.ok(self.kv("import", path, directory=other))
+
     def test_goes_through_a_pipe(self):
         name = self.filled()[SECOND]["name"]
         out = self.ok(self.kv("export", name[:9], "-o", "-")).out

@@ -186,6 +186,9 @@ class Settings(Test):
         self.fails(("-m", MODEL), 2, "KVERN_MAX_QUEUE", environment={"KVERN_MAX_QUEUE": "x"})
         self.fails(("-m", MODEL, "--max-body", "x"), 2, "--max-body")
         self.fails(("-m", MODEL, "--header-timeout", "0"), 2, "--header-timeout")
+        for limit in "--max-body", "--max-header", "--max-queued-output":
+            self.fails(("-m", MODEL, limit, "0"), 2, limit, "at least 4")
+        self.fails(("-m", MODEL, "--port", "70000"), 2, "--port", "65535")
         self.fails((), 2, "--model")
 
     def test_check_opens_everything_that_is_named(self):

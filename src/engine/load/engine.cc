@@ -92,6 +92,16 @@ Status Engine::check_tokens(std::span<const int32_t> tokens) const {
   return Ok{};
 }
 
+Status Engine::check_weights() const {
+  const Status unchanged = model_->opened().source->check_unchanged();
+  if (unchanged) return Ok{};
+  // Clients see this, and folders are not theirs to know.
+  const std::string& path = unchanged.error().where;
+  return fail(unchanged.error().code,
+              fmt::format("{}: {}", path.substr(path.rfind('/') + 1), unchanged.error().message),
+              std::string(kWeights));
+}
+
 Result<std::span<float>> Engine::forward(std::span<const RowTokens> rows) {
   std::vector<state::RowAppend> appends;
   appends.reserve(rows.size());
@@ -115,7 +125,7 @@ Result<std::span<float>> Engine::forward(std::span<const RowTokens> rows) {
       logit_tokens_.push_back(offset + i);
   }
   // A weight file that shrank would be read as zeros up to a page's end, and fault behind it.
-  KVERN_TRY_STATUS(model_->opened().source->check_unchanged());
+  KVERN_TRY_STATUS(check_weights());
   KVERN_TRY(state::Step step, kv_->begin(appends));
   const size_t size = logit_tokens_.size() * static_cast<size_t>(model_->config().vocab);
   if (logits_.size() < size) logits_.resize(size);  // never smaller: what a resize adds is cleared

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/files.h"
@@ -29,6 +30,9 @@ struct EngineOptions {
   /// what default_kv_budget() gives for this machine.
   std::optional<size_t> kv_budget_bytes;
 };
+
+/// `where` of the error of weights whose files have changed since they were opened.
+inline constexpr std::string_view kWeights = "weights";
 
 /// Cores that this process may use.
 int default_threads();
@@ -65,8 +69,11 @@ class Engine {
   /// One ragged step: appends the tokens to their rows and computes the wanted logits [wanted, vocab], in the
   /// order of the rows; they are valid, and may be changed, until the next step. On an error every row is as
   /// it was: kExhausted (retryable) when there is no storage for the tokens, kInvalidArgument for tokens
-  /// outside of the vocabulary or beyond the context, what a weight file that was changed meanwhile reports.
+  /// outside of the vocabulary or beyond the context, what check_weights() says.
   Result<std::span<float>> forward(std::span<const RowTokens> rows);
+  /// kCorrupt (`where` is kWeights) once a file of the weights has been written to or cut since open(): what
+  /// is computed from then on is of another model, or of none. A system call for each file; any thread.
+  Status check_weights() const;
   /// kInvalidArgument for a token outside of the vocabulary.
   Status check_tokens(std::span<const int32_t> tokens) const;
 

@@ -30,7 +30,8 @@ Error faulty_error(const std::string& what) {
 }  // namespace
 
 EngineLoop::EngineLoop(Engine& engine, const Clock& clock, const LoopOptions& options)
-    : clock_(clock),
+    : engine_(engine),
+      clock_(clock),
       max_queue_(std::max<int64_t>(1, options.max_queue)),
       tiers_(options.tiers.tiers),
       batch_(std::make_unique<Batch>(engine, clock, options)) {
@@ -43,11 +44,19 @@ EngineLoop::~EngineLoop() {
   thread_.join();
 }
 
+Status EngineLoop::health() const {
+  {
+    const MutexLock lock(mutex_);
+    if (faulty_) return std::unexpected(faulty_error("no request can run any more"));
+  }
+  return engine_.check_weights();
+}
+
 Result<Ticket> EngineLoop::submit(ServiceRequest request, std::shared_ptr<GenerationSink> sink) {
+  KVERN_TRY_STATUS(health());
   batch_->checks().lower_to_what_fits(request);
   KVERN_TRY_STATUS(batch_->checks().check(request));
   const MutexLock lock(mutex_);
-  if (faulty_) return std::unexpected(faulty_error("no request can run any more"));
   if (inbox_.stop || ended_) return std::unexpected(stopped_error());
   if (waiting_ + static_cast<int64_t>(inbox_.submitted.size()) >= max_queue_)
     return std::unexpected(queue_full(max_queue_));
@@ -83,8 +92,11 @@ bool EngineLoop::wait_stopped(std::optional<std::chrono::milliseconds> timeout) 
 }
 
 ServiceStats EngineLoop::stats() const {
+  const bool weights = engine_.check_weights().has_value();
   const MutexLock lock(mutex_);
-  return stats_;
+  ServiceStats stats = stats_;
+  stats.healthy = weights && !faulty_;
+  return stats;
 }
 
 std::vector<RowInfo> EngineLoop::rows() const {
@@ -104,7 +116,12 @@ std::vector<TierReport> EngineLoop::tiers() const {
 }
 
 Result<FlushReport> EngineLoop::flush(std::chrono::steady_clock::time_point deadline) {
-  if (std::ranges::none_of(tiers_, &LoopTier::saves)) return GenerationService::flush(deadline);
+  if (tiers_.empty()) return GenerationService::flush(deadline);
+  if (std::ranges::none_of(tiers_, &LoopTier::saves)) {
+    return fail(ErrorCode::kUnsupported,
+                "saved prefixes are only read here, from where others save them: nothing is saved");
+  }
+  KVERN_TRY_STATUS(health());
   TierFlush tiers(tiers_, stats().prefixes_lost);
   TierFlush::Offered offered;
   {
@@ -201,7 +218,6 @@ void EngineLoop::end(const Error* fault) {
   {
     const MutexLock lock(mutex_);
     faulty_ = fault != nullptr;
-    stats_.healthy = !faulty_;
     unread = std::exchange(inbox_.submitted, {});
   }
   if (fault != nullptr) batch_->fail_all(*fault);

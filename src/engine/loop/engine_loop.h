@@ -27,8 +27,9 @@ enum class StopMode : uint8_t {
 /// context or forward() while this lives.
 ///
 /// A fault of the loop itself (an exception out of a step, beside what rows and receivers throw) ends every
-/// open request with on_error and the thread with it; stats().healthy is false from then on, and submit()
-/// fails with kInternal.
+/// open request with on_error and the thread with it; health() says so from then on, and submit() fails with
+/// kInternal. So do weights whose files have changed: open requests end with the error of
+/// Engine::check_weights(), and nothing is saved or restored any more.
 class EngineLoop final : public GenerationService {
  public:
   /// The engine and the clock outlive it. Throws std::system_error where the system gives no thread.
@@ -42,8 +43,9 @@ class EngineLoop final : public GenerationService {
   ServiceStats stats() const override;
   /// As of the end of a step at most 20 ms before the last; exact when nothing is open.
   std::vector<RowInfo> rows() const override;
+  Status health() const override;
   std::vector<TierReport> tiers() const override;
-  /// kUnsupported without tiers that save, kCancelled when the loop has ended.
+  /// kUnsupported without tiers that save, kCancelled when the loop has ended, what health() says.
   Result<FlushReport> flush(std::chrono::steady_clock::time_point deadline) override;
 
   /// Asks the loop to end and returns; submit() fails with kCancelled from now on. kCancel may follow kDrain.
@@ -72,6 +74,7 @@ class EngineLoop final : public GenerationService {
   bool is_quiet() const KVERN_REQUIRES(mutex_);
   void end(const Error* fault);
 
+  const Engine& engine_;
   const Clock& clock_;
   const int64_t max_queue_;
   const std::vector<LoopTier> tiers_;

@@ -162,7 +162,7 @@ struct ServiceStats {
   size_t kv_slack_bytes = 0;
   size_t kv_saving_bytes = 0;  ///< of rows that are being saved
   size_t outside_bytes = 0;
-  bool healthy = true;  ///< false when the loop has stopped because of a fault of its own
+  bool healthy = true;  ///< false when GenerationService::health() is an error
 };
 
 /// One row as an operator sees it.
@@ -188,6 +188,8 @@ class GenerationService {
   virtual void cancel(Ticket ticket) = 0;
   virtual ServiceStats stats() const = 0;
   virtual std::vector<RowInfo> rows() const = 0;
+  /// An error when no request can run any more, with the reason. Quick enough to be asked for every request.
+  virtual Status health() const { return Ok{}; }
 
   /// Where prefixes are kept beyond memory, the nearest first. May wait for a look into an index.
   virtual std::vector<TierReport> tiers() const { return {}; }

@@ -18,7 +18,8 @@ FlushReport TierFlush::counts() const {
   for (store::Tier* tier : tiers_) {
     const store::TierStats stats = tier->stats();
     sum.saved += stats.saved;
-    sum.dropped += stats.dropped + stats.declined;
+    sum.dropped += stats.dropped;
+    sum.declined += stats.declined;
     sum.failed += stats.failed;
   }
   return sum;
@@ -35,8 +36,9 @@ FlushReport TierFlush::finish(std::chrono::steady_clock::time_point deadline, co
   const FlushReport now = counts();
   report.saved = now.saved - before_.saved;
   report.dropped = now.dropped - before_.dropped + offered.lost - lost_;
+  report.declined = now.declined - before_.declined;
   report.failed = now.failed - before_.failed;
-  report.durable = durable && report.left == 0 && report.dropped == 0 && report.failed == 0;
+  report.durable = durable && report.left + report.dropped + report.declined + report.failed == 0;
   return report;
 }
 

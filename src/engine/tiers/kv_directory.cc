@@ -40,7 +40,7 @@ Result<std::unique_ptr<KvDirectory>> KvDirectory::open(const Parts& parts,
 }
 
 Status KvDirectory::add_to(TierOptions& options, const Engine& engine) {
-  KVERN_TRY(options.identity, prefix_identity(engine));
+  KVERN_TRY_STATUS(set_identity(options, engine));
   options.tiers.push_back({.tier = tier_.get(), .saves = !options_.read_only});
   return Ok{};
 }

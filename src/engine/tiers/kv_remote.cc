@@ -30,7 +30,7 @@ Result<std::unique_ptr<KvRemote>> KvRemote::open(const Parts& parts, const KvRem
 }
 
 Status KvRemote::add_to(TierOptions& options, const Engine& engine) {
-  KVERN_TRY(options.identity, prefix_identity(engine));
+  KVERN_TRY_STATUS(set_identity(options, engine));
   options.tiers.push_back({.tier = tier_.get(), .is_cache = true, .restore_timeout = kRestoreTimeout});
   return Ok{};
 }

@@ -48,6 +48,12 @@ Result<store::PrefixIdentity> prefix_identity(const Engine& engine) {
   return identity;
 }
 
+Status set_identity(TierOptions& options, const Engine& engine) {
+  KVERN_TRY(options.identity, prefix_identity(engine));
+  options.identity_holds = [&engine] { return engine.check_weights().has_value(); };
+  return Ok{};
+}
+
 std::shared_ptr<const store::PrefixSpace> PrefixSpaces::of(std::string_view name_space) {
   if (const auto found = known_.find(name_space); found != known_.end()) {
     order_.splice(order_.begin(), order_, found->second);

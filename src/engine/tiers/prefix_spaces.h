@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "engine/load/engine.h"
+#include "engine/tiers/tier_options.h"
 #include "store/prefix/prefix_space.h"
 
 namespace kvern::engine {
@@ -17,6 +18,9 @@ namespace kvern::engine {
 /// Of the weights (a sample of them, see model::sampled_fingerprint), the vocabulary and the cache, with the
 /// context where rope scaling depends on it; nobody's, no adapter. Fails when the model's file has changed.
 Result<store::PrefixIdentity> prefix_identity(const Engine& engine);
+
+/// The former, and that it holds as long as the model's files are what they were.
+Status set_identity(TierOptions& options, const Engine& engine);
 
 /// Makes the hashes of each namespace once, as long as they are not too many. One thread.
 class PrefixSpaces {

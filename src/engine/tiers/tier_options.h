@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "store/prefix/prefix_space.h"
@@ -25,6 +26,9 @@ struct TierOptions {
   std::vector<LoopTier> tiers;  ///< the nearest first; none: nothing is looked up or saved
   /// Of this engine (prefix_identity()); the tenant is the namespace of each request.
   store::PrefixIdentity identity;
+  /// Whether what is computed now still belongs to it: once it does not, nothing is offered or looked up.
+  /// Called on the loop's thread for each lookup and each row that is saved. Null: always.
+  std::function<bool()> identity_holds;
   /// A tier is asked when it must give so many tokens more than memory does, and shorter rows are not saved.
   int64_t least_tokens = 32;
   /// A kept row is saved when it has been kept for so long: a conversation that goes on makes a longer one.

@@ -15,6 +15,7 @@ Tiers::Tiers(const Parts& parts, TierOptions options)
 
 std::unique_ptr<PrefixRestore> Tiers::find(std::string_view name_space, std::span<const int32_t> prompt,
                                            int64_t known) {
+  if (options_.identity_holds && !options_.identity_holds()) return nullptr;
   const auto space = spaces_.of(name_space);
   std::optional<store::TierHit> best;
   size_t found = 0;

@@ -93,6 +93,8 @@ bool WriteBehind::has_room(state::RowId row) {
 // To every tier that saves and has not got it.
 WriteBehind::Offer WriteBehind::offer(const KeptRow& row, uint64_t id) {
   if (std::ssize(row.tokens) < options_.least_tokens) return Offer::kSafe;
+  // Asked behind the computation, so that no row of changed weights gets by.
+  if (options_.identity_holds && !options_.identity_holds()) return Offer::kRefused;
   const auto space = parts_.spaces.of(row.name_space);
   std::vector<store::Tier*> missing;
   bool covered = false;

@@ -86,21 +86,19 @@ App::State App::state() const {
   return state_;
 }
 
-App::Trouble App::trouble(const State& now) {
+App::Trouble App::obstacle(const State& now) {
   using std::chrono::seconds;
-  switch (now.phase) {
-    case Phase::kLoading:
-      return {.message = "Loading model", .retry_after = seconds(1)};
-    case Phase::kFailed:
-      return {.message = now.failure, .retry_after = seconds(60)};
-    case Phase::kStopping:
-      return {.message = "The server is shutting down", .retry_after = seconds(5)};
-    case Phase::kServing:
-      break;
-  }
-  if (now.service->stats().healthy) return {};
-  return {.message = "The engine has stopped because of a fault of its own; restart the server",
-          .retry_after = seconds(60)};
+  if (now.phase == Phase::kLoading) return {.message = "Loading model", .retry_after = seconds(1)};
+  if (now.phase == Phase::kFailed) return {.message = now.failure, .retry_after = seconds(60)};
+  const Status health = now.service->health();
+  if (health) return {};
+  return {.message = health.error().message + "; restart the server", .retry_after = seconds(60)};
+}
+
+App::Trouble App::trouble(const State& now) {
+  if (now.phase == Phase::kStopping)
+    return {.message = "The server is shutting down", .retry_after = std::chrono::seconds(5)};
+  return obstacle(now);
 }
 
 HttpResponse App::health() const {
@@ -139,8 +137,7 @@ HttpDecision App::decide(HttpRequest& request, const std::vector<std::string>& s
   const State now = state();
   Router::Match match = own_routes_.find(request.method, segments);
   if (match.route == nullptr && match.allowed.empty()) {
-    if (now.phase == Phase::kLoading || now.phase == Phase::kFailed) {
-      const Trouble why = trouble(now);
+    if (const Trouble why = obstacle(now); !why.message.empty()) {
       decision.answer = unavailable(why.message, why.retry_after, decision.error_answer);
       return decision;
     }

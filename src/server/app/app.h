@@ -26,8 +26,8 @@ struct AppOptions {
   bool open_metrics = false;  ///< /metrics needs no key
 };
 
-/// Answers /health, /version and /metrics from the beginning, everything else with 503 until serve().
-/// Thread-safe.
+/// Answers /health, /version and /metrics from the beginning, everything else with 503 until serve(), and
+/// again once the service is not healthy any more. Thread-safe.
 class App : public HttpApplication {
  public:
   /// They outlive it.
@@ -67,6 +67,9 @@ class App : public HttpApplication {
     std::chrono::seconds retry_after{0};
   };
   State state() const;
+  /// Why requests are not answered.
+  static Trouble obstacle(const State& now);
+  /// Why nobody should begin to ask.
   static Trouble trouble(const State& now);
   std::optional<HttpResponse> check_key(HttpRequest& request, const RouteOptions& options) const;
   void add_own_routes();

@@ -23,11 +23,11 @@ Result<BatchLine> read_batch_line(std::string_view text) {
   KVERN_TRY(ObjectReader reader, ObjectReader::of(*parsed, ""));
   BatchLine line;
   KVERN_TRY(line.custom_id, reader.required_string("custom_id"));
-  if (line.custom_id.empty()) return fail(ErrorCode::kInvalidArgument, "is empty", "custom_id");
+  if (line.custom_id.empty()) return fail(ErrorCode::kInvalidArgument, "custom_id: is empty", "custom_id");
   KVERN_TRY(line.method, reader.required_string("method"));
   KVERN_TRY(line.url, reader.required_string("url"));
   KVERN_TRY(const json::object* body, reader.object("body"));
-  if (body == nullptr) return fail(ErrorCode::kInvalidArgument, "is missing", "body");
+  if (body == nullptr) return fail(ErrorCode::kInvalidArgument, "body: is missing", "body");
   KVERN_TRY_STATUS(reader.finish());
   line.body = *body;
   return line;

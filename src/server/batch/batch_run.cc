@@ -117,7 +117,7 @@ Status BatchRun::next_request(LineReader& requests, const BatchEvents& events) {
   if (line->text.find_first_not_of(" \t") == std::string::npos) return Ok{};
   auto read = read_batch_line(line->text);
   if (!read) {
-    complain(read.error().to_string());
+    complain(read.error().message);  // it begins with the field
     return Ok{};
   }
   if (!seen_.insert(read->custom_id).second) {

@@ -114,7 +114,11 @@ void Connection::parse() {
 }
 
 bool Connection::parse_step() {
-  if (!reader_->begun()) begin_message();
+  if (!reader_->begun()) {
+    inbox_.erase(0, reader_->skip_empty_lines(inbox_));
+    if (inbox_.empty()) return false;
+    begin_message();
+  }
   inbox_.erase(0, reader_->consume(inbox_));
   switch (reader_->state()) {
     case RequestReader::State::kHead:

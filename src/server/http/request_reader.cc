@@ -19,6 +19,8 @@ namespace http = boost::beast::http;
 
 /// Sizes of chunks, extensions and trailers: what the parser wants to see as a whole between parts of a body.
 constexpr size_t kMaxFraming = size_t{16} << 10;
+/// Before a request line.
+constexpr int kMaxEmptyLines = 4;
 
 std::string to_std(beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -99,8 +101,19 @@ ApiError body_too_long(size_t limit) {
   return {.status = 413, .message = fmt::format("The body is longer than {} bytes.", limit)};
 }
 
-/// What the parser's own codes mean.
-ApiError error_of(const beast::error_code& ec, const Parser& parser, const HttpLimits& limits) {
+/// Whether a request line ends in a version that HTTP could have (RFC 9112, section 2.3). The parser calls
+/// anything else a version, too: a line of another protocol, or one without any.
+bool names_a_version(std::string_view line) {
+  line = line.substr(0, line.find('\n'));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  const std::string_view version = line.substr(std::min(line.rfind(' '), line.size() - 1) + 1);
+  const auto digit = [&](size_t at) { return version[at] >= '0' && version[at] <= '9'; };
+  return version.size() == 8 && version.starts_with("HTTP/") && digit(5) && version[6] == '.' && digit(7);
+}
+
+/// What the parser's own codes mean; `rest` begins where it stopped.
+ApiError error_of(const beast::error_code& ec, const Parser& parser, const HttpLimits& limits,
+                  std::string_view rest) {
   if (parser.problem) return *parser.problem;
   if (ec == http::error::body_limit) return body_too_long(parser.max_body_bytes);
   if (ec == http::error::header_limit) {
@@ -108,7 +121,7 @@ ApiError error_of(const beast::error_code& ec, const Parser& parser, const HttpL
     return {.status = 431,
             .message = fmt::format("The headers are longer than {} bytes.", limits.header_bytes)};
   }
-  if (ec == http::error::bad_version)
+  if (ec == http::error::bad_version && names_a_version(rest))
     return {.status = 505, .message = "This server speaks HTTP/1.1 and HTTP/1.0."};
   return malformed(fmt::format("This is no HTTP request: {}.", ec.message()));
 }
@@ -157,8 +170,25 @@ struct RequestReader::Impl {
     state = parser.is_done() ? State::kDone : State::kBody;
   }
 
+  size_t skip_empty_lines(std::string_view bytes) {
+    size_t used = 0;
+    while (state == State::kHead && !parser.got_some() && used < bytes.size()) {
+      const char wanted = half_line ? '\n' : '\r';
+      if (bytes[used] != wanted || empty_lines == kMaxEmptyLines) {
+        if (half_line) fail(malformed("This is no HTTP request: a lone carriage return stands before it."));
+        break;
+      }
+      ++used;
+      half_line = !half_line;
+      if (!half_line) ++empty_lines;
+    }
+    return used;
+  }
+
   const HttpLimits limits;
   Parser parser;
+  int empty_lines = 0;  // before the request line
+  bool half_line = false;
   State state = State::kHead;
   ApiError failure;
   std::vector<std::string> segments;
@@ -170,7 +200,7 @@ RequestReader::RequestReader(RequestReader&&) noexcept = default;
 RequestReader& RequestReader::operator=(RequestReader&&) noexcept = default;
 
 size_t RequestReader::consume(std::string_view bytes) {
-  size_t used = 0;
+  size_t used = impl_->skip_empty_lines(bytes);
   const State before = impl_->state;
   while (impl_->state == before && (before == State::kHead || before == State::kBody)) {
     beast::error_code ec;
@@ -183,7 +213,7 @@ size_t RequestReader::consume(std::string_view bytes) {
       break;
     }
     if (ec) {
-      impl_->fail(error_of(ec, impl_->parser, impl_->limits));
+      impl_->fail(error_of(ec, impl_->parser, impl_->limits, bytes.substr(used)));
     } else if (before == State::kHead && impl_->parser.has_head) {
       impl_->finish_head();
     } else if (impl_->parser.is_done()) {
@@ -192,6 +222,8 @@ size_t RequestReader::consume(std::string_view bytes) {
   }
   return used;
 }
+
+size_t RequestReader::skip_empty_lines(std::string_view bytes) { return impl_->skip_empty_lines(bytes); }
 
 RequestReader::State RequestReader::state() const { return impl_->state; }
 const ApiError& RequestReader::failure() const { return impl_->failure; }

@@ -35,6 +35,10 @@ class RequestReader {
   /// so that the caller decides before the body is read.
   size_t consume(std::string_view bytes);
 
+  /// Takes empty lines, which mean nothing before a request (RFC 9112, section 2.2: clients send one behind a
+  /// body now and then); only a few. So does consume(); here the request has not begun then.
+  size_t skip_empty_lines(std::string_view bytes);
+
   State state() const;
   const ApiError& failure() const;
   /// Whether a byte of this request has come.

@@ -24,6 +24,7 @@ class ObservedService : public engine::GenerationService {
   void cancel(engine::Ticket ticket) override { inner_.cancel(ticket); }
   engine::ServiceStats stats() const override { return inner_.stats(); }
   std::vector<engine::RowInfo> rows() const override { return inner_.rows(); }
+  Status health() const override { return inner_.health(); }
   std::vector<engine::TierReport> tiers() const override { return inner_.tiers(); }
   Result<engine::FlushReport> flush(std::chrono::steady_clock::time_point deadline) override {
     return inner_.flush(deadline);

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "engine/load/engine.h"
 #include "engine/request/generation_service.h"
 
 namespace kvern::server {
@@ -12,6 +13,13 @@ ApiError context_exceeded(ApiError api, const FieldNames& names) {
   api.param = std::string(names.prompt);
   api.code = "context_length_exceeded";
   return api;
+}
+
+ApiError weights_changed(const Error& error) {
+  return {.status = 503,
+          .message = error.message + "; restart the server",
+          .type = "unavailable_error",
+          .code = "model_changed"};
 }
 
 }  // namespace
@@ -33,6 +41,7 @@ ApiError request_error(const Error& error, const FieldNames& names) {
 }
 
 ApiError submit_error(const Error& error, const FieldNames& names) {
+  if (error.where == engine::kWeights) return weights_changed(error);
   ApiError api = request_error(error, names);
   if (error.code == ErrorCode::kExhausted && error.retryable) {
     api.status = 429;
@@ -51,6 +60,7 @@ ApiError submit_error(const Error& error, const FieldNames& names) {
 ApiError run_error(const Error& error) {
   if (error.code == ErrorCode::kExhausted && error.where == engine::kDeadline)
     return {.status = 504, .message = error.message, .type = "timeout_error", .code = "timeout"};
+  if (error.where == engine::kWeights) return weights_changed(error);
   ApiError api = to_api_error(error);
   // The request was right, or it would not have run.
   if (api.status < 500) api.status = error.code == ErrorCode::kExhausted ? 503 : 500;

@@ -29,6 +29,7 @@ class ContentFiles {
 
   /// Makes the folder durably, if it is not there.
   Status prepare();
+  const std::string& folder() const { return folder_; }
   /// Makes a file; its content is durable, its name after sync().
   Status add(const ContentName& name, std::span<const std::byte> bytes);
   Status sync() { return files_.sync_directory(folder_); }

@@ -20,6 +20,7 @@ struct DiskStore::Writing {
   std::vector<IndexedBlock> blocks;
   std::vector<Sha256Digest> links;
   uint64_t new_blocks = 0;
+  AddedFiles added;
 };
 
 Result<PutOutcome> DiskStore::put(const NewEntry& entry) {
@@ -28,6 +29,7 @@ Result<PutOutcome> DiskStore::put(const NewEntry& entry) {
   const uint64_t most = max_bytes_;
   if (entry.tokens.empty()) return fail(ErrorCode::kInvalidArgument, "a saved prefix has at least one token");
   if (most > 0 && entry.file_bytes(chain_.page) > most) return PutOutcome::kTooLarge;
+  KVERN_TRY_STATUS(replace_missing_parts());
   const auto links = prefix_chain(entry.space->root, entry.tokens, chain_);
   Result<PutOutcome> saved =
       index_damaged_.exchange(false)
@@ -71,12 +73,20 @@ Status DiskStore::make_room(const NewEntry& entry, const std::vector<Sha256Diges
   return evict_to(most - std::min(most, wanted));
 }
 
-// Under the shared lock: what was seen to be there stays there until the index has it.
+// A save that fails leaves nothing: a full disk would get no emptier by files that nobody names.
 Result<PutOutcome> DiskStore::save(const NewEntry& entry, const std::vector<Sha256Digest>& links) {
-  KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kShared));
-  KVERN_TRY(const auto same, same_entry(entry, links));
-  if (same && is_known_good(*same)) return PutOutcome::kThere;
   Writing writing{.links = links};
+  auto saved = write(entry, writing);
+  // What cannot be removed now is for collect(); the error of the save is the one to report.
+  if (!saved) static_cast<void>(remove_unnamed(writing.added));
+  return saved;
+}
+
+// Under the shared lock: what was seen to be there stays there until the index has it.
+Result<PutOutcome> DiskStore::write(const NewEntry& entry, Writing& writing) {
+  KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kShared));
+  KVERN_TRY(const auto same, same_entry(entry, writing.links));
+  if (same && is_known_good(*same)) return PutOutcome::kThere;
   KVERN_TRY(writing.manifest, pack_entry(entry, {.page = chain_.page, .created_seconds = now_seconds()},
                                          [&](PackedBlock block) { return write_block(block, writing); }));
   if (writing.new_blocks > 0) {
@@ -86,7 +96,7 @@ Result<PutOutcome> DiskStore::save(const NewEntry& entry, const std::vector<Sha2
     return PutOutcome::kThere;
   }
   writing.encoded = encode_manifest(writing.manifest);
-  KVERN_TRY_STATUS(manifests_.add(writing.encoded.name, writing.encoded.bytes));
+  KVERN_TRY_STATUS(add_manifest(writing.encoded.name, writing.encoded.bytes, writing.added));
   KVERN_TRY_STATUS(manifests_.sync());
   counters_.bytes_written += writing.encoded.bytes.size();
   KVERN_TRY_STATUS(insert(entry, writing));
@@ -129,12 +139,23 @@ Status DiskStore::write_block(const PackedBlock& block, Writing& writing) {
     ++counters_.blocks_reused;
     return Ok{};
   }
-  KVERN_TRY_STATUS(blocks_.add(block.name, block.bytes.bytes()));
-  ++counters_.blocks_written;
+  KVERN_TRY_STATUS(add_block(block.name, block.bytes.bytes(), writing.added));
   ++writing.new_blocks;
-  counters_.bytes_written += bytes;
-  know_good(block.name);
   return Ok{};
+}
+
+Status DiskStore::add_block(const ContentName& name, std::span<const std::byte> bytes, AddedFiles& added) {
+  if (!blocks_.exists(name)) added.blocks.push_back(name);
+  KVERN_TRY_STATUS(blocks_.add(name, bytes));
+  ++counters_.blocks_written;
+  counters_.bytes_written += bytes.size();
+  know_good(name);
+  return Ok{};
+}
+
+Status DiskStore::add_manifest(const ContentName& name, std::span<const std::byte> bytes, AddedFiles& added) {
+  if (!manifests_.exists(name)) added.manifests.push_back(name);
+  return manifests_.add(name, bytes);
 }
 
 // Existence is not enough: a block that this process has neither written nor read is compared once.

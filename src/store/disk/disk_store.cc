@@ -2,7 +2,9 @@
 #include "store/disk/disk_store.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "store/block/manifest_format.h"
@@ -67,6 +69,7 @@ Result<std::unique_ptr<DiskStore>> DiskStore::open(const DiskParts& parts, const
     KVERN_TRY_STATUS(std::move(opened));
     return store;
   }
+  KVERN_TRY_STATUS(store->check_may_become_store());
   KVERN_TRY_STATUS(store->open_folders());
   auto ready = store->begin();
   if (!ready && ready.error().code == ErrorCode::kCorrupt) ready = store->rebuild_index(ready.error());
@@ -91,6 +94,30 @@ Status DiskStore::check_is_store() const {
                 "the index of saved state is missing; whoever may write there can have it made again", path);
   }
   return Ok{};
+}
+
+// What a store makes, and what file systems put into their roots.
+bool may_lie_in_a_new_store(const std::string& name) {
+  static constexpr std::array<std::string_view, 6> kOurs = {"blocks",  "manifests", "quarantine",
+                                                            "journal", "lock",      "lost+found"};
+  return std::ranges::find(kOurs, name) != kOurs.end() || name.starts_with("index.db");
+}
+
+// A directory that somebody else uses does not become one, either: its files and ours would lie together.
+Status DiskStore::check_may_become_store() const {
+  const std::string& path = options_.directory;
+  if (!parts_.files.exists(path)) return Ok{};
+  KVERN_TRY(const bool is_directory, parts_.files.is_directory(path));
+  if (!is_directory)
+    return fail(ErrorCode::kInvalidArgument, "is a file, not a directory of saved state", path);
+  if (parts_.files.exists(index_file().path) || parts_.files.exists(join(path, "manifests"))) return Ok{};
+  KVERN_TRY(const auto entries, parts_.files.list(path));
+  const auto other = std::ranges::find_if_not(entries, may_lie_in_a_new_store, &DirectoryEntry::name);
+  if (other == entries.end()) return Ok{};
+  return fail(ErrorCode::kInvalidArgument,
+              "is not a directory of saved state, and not empty (" + other->name +
+                  "): give an empty one, or one that is yet to be made",
+              path);
 }
 
 Status DiskStore::begin() {

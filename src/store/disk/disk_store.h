@@ -6,8 +6,9 @@
 //
 // Order of a save: blocks, their directory, the manifest, its directory, then one commit of the index. Order
 // of a removal: one commit, then the files. So a crash at any instant leaves the old or the new state, and
-// files that nobody names, which the next removal or collect() takes. What is read is checked: a damaged or
-// missing file is a miss, reported, put into quarantine, and never served.
+// files that nobody names, which the next removal or collect() takes. A save that fails takes back what it
+// has written. What is read is checked: a damaged or missing file is a miss, reported, put into quarantine,
+// and never served.
 #pragma once
 
 #include <atomic>
@@ -105,8 +106,8 @@ class DiskStore {
  public:
   /// Makes the directory or takes over what is there: of any model, by any number of processes. An index that
   /// is missing or damaged is made again. Removes what exceeds max_bytes. kNotFound, kInvalidArgument where
-  /// no store is and none may be made; kUnsupported for one of a later format; read-only: kCorrupt where the
-  /// index must be made again.
+  /// no store is and none may be made (as where other files lie); kUnsupported for one of a later format;
+  /// read-only: kCorrupt where the index must be made again.
   static Result<std::unique_ptr<DiskStore>> open(const DiskParts& parts, const DiskOptions& options);
   ~DiskStore();
   DiskStore(const DiskStore&) = delete;
@@ -115,7 +116,8 @@ class DiskStore {
   int64_t page() const { return chain_.page; }
   bool read_only() const { return options_.read_only; }
 
-  /// Returns when the entry is durable. An error leaves what was there.
+  /// Returns when the entry is durable. An error leaves what was there. Folders and an index that somebody
+  /// removed are made again.
   Result<PutOutcome> put(const NewEntry& entry);
 
   /// The entry that gives most of a prompt: see PrefixLookup. No file but the index is read.
@@ -169,6 +171,7 @@ class DiskStore {
   DiskStore(const DiskParts& parts, const DiskOptions& options);
   Status begin();
   Status check_is_store() const;
+  Status check_may_become_store() const;
   Status open_folders();
   Status open_database();
   Status open_reader();
@@ -177,7 +180,18 @@ class DiskStore {
   void warn(const std::string& message) const;
 
   struct Writing;
+  /// Files that were not there before somebody began to save.
+  struct AddedFiles {
+    std::vector<ContentName> blocks;
+    std::vector<ContentName> manifests;
+  };
   Result<PutOutcome> save(const NewEntry& entry, const std::vector<Sha256Digest>& links);
+  Result<PutOutcome> write(const NewEntry& entry, Writing& writing);
+  Status add_block(const ContentName& name, std::span<const std::byte> bytes, AddedFiles& added);
+  Status add_manifest(const ContentName& name, std::span<const std::byte> bytes, AddedFiles& added);
+  /// Takes back what nobody's entry has come to name. Without the directory's lock.
+  Status remove_unnamed(const AddedFiles& added);
+  Status replace_missing_parts();
   Status write_block(const PackedBlock& block, Writing& writing);
   Result<bool> is_there(const ContentName& name, std::span<const std::byte> bytes);
   Status make_room(const NewEntry& entry, const std::vector<Sha256Digest>& links);
@@ -185,7 +199,7 @@ class DiskStore {
   Status evict_to(uint64_t bytes);
   Status remove_doomed() KVERN_REQUIRES(mutex_);
   Status flush_touches() KVERN_REQUIRES(mutex_);
-  Status replace_index() KVERN_REQUIRES(mutex_);
+  Status replace_index(std::span<const ListedEntry> before) KVERN_REQUIRES(mutex_);
   Status rebuild_index(const Error& why);
   Result<PutOutcome> try_put(const NewEntry& entry, const std::vector<Sha256Digest>& links);
   Result<int64_t> reindex_locked(std::span<const ListedEntry> before, const Progress& progress)

@@ -13,6 +13,12 @@ constexpr uint64_t kNoLimit = INT64_MAX;
 /// More than any block that is written: the most positions of a page times what they may take.
 constexpr uint64_t kMostBlockBytes = uint64_t{1} << 40;
 
+/// Not so when it only cannot be looked at just now.
+bool is_missing(Files& files, const std::string& path) {
+  const auto kind = files.kind(path);
+  return !kind && kind.error().code == ErrorCode::kNotFound;
+}
+
 }  // namespace
 
 // Takes the lock of the directory before its own: whoever saves holds the former and waits for the latter.
@@ -45,6 +51,45 @@ Status DiskStore::remove_doomed() {
     forget_good(name);
   }
   return index_->forget_doomed(doomed);
+}
+
+// Under the exclusive lock: of two who saved the same block, one may have been about to name it.
+Status DiskStore::remove_unnamed(const AddedFiles& added) {
+  if (added.blocks.empty() && added.manifests.empty()) return Ok{};
+  KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kExclusive));
+  const MutexLock lock(mutex_);
+  KVERN_TRY_STATUS(check_index());
+  for (const ContentName& name : added.manifests) {
+    KVERN_TRY(const bool named, index_->has_manifest(name));
+    if (named) continue;
+    KVERN_TRY_STATUS(manifests_.remove(name));
+    forget_good(name);
+  }
+  for (const ContentName& name : added.blocks) {
+    KVERN_TRY(const auto named, index_->block_bytes(name));
+    if (named) continue;
+    KVERN_TRY_STATUS(blocks_.remove(name));
+    forget_good(name);
+  }
+  return Ok{};
+}
+
+// Whoever cleans up by hand, beside a running server, must not end its saving. The index is looked at, too:
+// one that has no name any more would be lost at the end of this process.
+Status DiskStore::replace_missing_parts() {
+  const bool has_index = !is_missing(parts_.files, index_file().path);
+  if (has_index && !is_missing(parts_.files, blocks_.folder()) &&
+      !is_missing(parts_.files, manifests_.folder()))
+    return Ok{};
+  KVERN_TRY_STATUS(open_folders());
+  warn("folders or files of saved state were removed from " + options_.directory +
+       "; they are made again, and what was in them is lost");
+  {
+    const MutexLock lock(known_mutex_);
+    known_good_.clear();
+  }
+  if (has_index) return Ok{};
+  return rebuild_index({.code = ErrorCode::kNotFound, .message = "it was removed"});
 }
 
 Status DiskStore::set_max_bytes(uint64_t max_bytes) {
@@ -267,19 +312,23 @@ Result<IndexedEntry> DiskStore::indexed_entry(const ContentName& name, const Man
 // Another index in place of a damaged one. Other processes that have that one open go on with it until they
 // are started again; they see what they see, and check it.
 Status DiskStore::rebuild_index(const Error& why) {
-  warn("the index of saved state is damaged and is made again: " + why.to_string());
+  warn("the index of saved state cannot be used and is made again: " + why.to_string());
   ++counters_.damaged;
   {
     KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kExclusive));
     const MutexLock lock(mutex_);
-    KVERN_TRY_STATUS(replace_index());
+    // One that was only removed still says what its entries are to their users.
+    std::vector<ListedEntry> before;
+    if (why.code == ErrorCode::kNotFound && index_ != nullptr)
+      before = list_entries(index_->database()).value_or(std::vector<ListedEntry>());
+    KVERN_TRY_STATUS(replace_index(before));
   }
   KVERN_TRY_STATUS(open_reader());
   const uint64_t most = max_bytes_;
   return evict_to(most > 0 ? most : kNoLimit);
 }
 
-Status DiskStore::replace_index() {
+Status DiskStore::replace_index(std::span<const ListedEntry> before) {
   index_.reset();
   unknown_manifests_.clear();
   {
@@ -295,7 +344,7 @@ Status DiskStore::replace_index() {
   KVERN_TRY_STATUS(parts_.files.sync_directory(options_.directory));
   KVERN_TRY(index_, PrefixIndex::open(index_file(), options_.chain));
   chain_.page = index_->page();
-  KVERN_TRY_STATUS(reindex_locked({}, {}));
+  KVERN_TRY_STATUS(reindex_locked(before, {}));
   return Ok{};
 }
 

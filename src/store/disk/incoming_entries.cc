@@ -9,8 +9,17 @@ namespace kvern::store {
 
 Result<IncomingEntries> IncomingEntries::begin(DiskStore& store) {
   KVERN_TRY_STATUS(store.check_writable());
+  KVERN_TRY_STATUS(store.replace_missing_parts());
   KVERN_TRY(auto held, store.parts_.files.lock(store.options_.directory + "/lock", LockKind::kShared));
   return IncomingEntries(store, std::move(held));
+}
+
+IncomingEntries::~IncomingEntries() { take_back(); }
+
+// Blocks that came and that no entry here came to name: the import failed, or the entry was there already.
+void IncomingEntries::take_back() {
+  held_.reset();
+  static_cast<void>(store_.remove_unnamed(std::exchange(added_, {})));
 }
 
 Status IncomingEntries::add_block(const ContentName& name, std::span<const std::byte> bytes) {
@@ -21,11 +30,8 @@ Status IncomingEntries::add_block(const ContentName& name, std::span<const std::
     ++store_.counters_.blocks_reused;
     return Ok{};
   }
-  KVERN_TRY_STATUS(store_.blocks_.add(name, bytes));
+  KVERN_TRY_STATUS(store_.add_block(name, bytes, added_));
   ++report_.blocks_written;
-  ++store_.counters_.blocks_written;
-  store_.counters_.bytes_written += bytes.size();
-  store_.know_good(name);
   return Ok{};
 }
 
@@ -93,7 +99,7 @@ Result<IncomingReport> IncomingEntries::commit(bool pinned) {
       ++report_.there;
       continue;
     }
-    KVERN_TRY_STATUS(store_.manifests_.add(entry.name, entry.bytes));
+    KVERN_TRY_STATUS(store_.add_manifest(entry.name, entry.bytes, added_));
     KVERN_TRY_STATUS(store_.manifests_.sync());
     entry.indexed.used = store_.now_seconds();
     entry.indexed.pinned = pinned;
@@ -104,7 +110,7 @@ Result<IncomingReport> IncomingEntries::commit(bool pinned) {
     ++store_.counters_.saved;
     ++report_.saved;
   }
-  held_.reset();
+  take_back();
   if (const uint64_t most = store_.max_bytes_; most > 0) KVERN_TRY_STATUS(store_.evict_to(most));
   return std::move(report_);
 }

@@ -22,12 +22,17 @@ struct IncomingReport {
   std::vector<ContentName> entries;  ///< as they are called here
 };
 
-/// Nobody sees any of it before commit(); what is given up before that is garbage, which collect() takes.
-/// Holds the directory's lock shared, so that nothing that it relies on goes. One thread.
+/// Nobody sees any of it before commit(). What no entry names in the end (all of it when it is given up or
+/// fails) is removed again. Holds the directory's lock shared, so that nothing that it relies on goes. One
+/// thread.
 class IncomingEntries {
  public:
   /// `store` outlives it. kInvalidArgument when it is read-only.
   static Result<IncomingEntries> begin(DiskStore& store);
+
+  IncomingEntries(IncomingEntries&&) = default;
+  IncomingEntries& operator=(IncomingEntries&&) = delete;
+  ~IncomingEntries();
 
   /// Both have been checked against their names.
   Status add_block(const ContentName& name, std::span<const std::byte> bytes);
@@ -47,11 +52,13 @@ class IncomingEntries {
   IncomingEntries(DiskStore& store, std::unique_ptr<FileLock> held) : store_(store), held_(std::move(held)) {}
   Result<std::optional<ContentName>> same(const Entry& entry, bool pinned);
   Status check_size() const;
+  void take_back();
 
   DiskStore& store_;
   std::unique_ptr<FileLock> held_;
   std::unordered_set<ContentName, ContentNameHash> blocks_;  // that are here
   std::vector<Entry> entries_;
+  DiskStore::AddedFiles added_;
   IncomingReport report_;
 };
 

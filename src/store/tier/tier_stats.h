@@ -29,9 +29,10 @@ struct TierStats {
 
 /// What flush() could promise.
 struct FlushReport {
-  bool durable = false;  ///< all that had been offered is saved, nothing was dropped or failed meanwhile
+  bool durable = false;  ///< all that had been offered is saved; nothing was dropped, declined or failed
   uint64_t saved = 0;
-  uint64_t dropped = 0;
+  uint64_t dropped = 0;   ///< since newer ones came while they waited
+  uint64_t declined = 0;  ///< that no place takes: too large, or a server that does not answer
   uint64_t failed = 0;
   uint64_t left = 0;  ///< that the deadline left unsaved
 };

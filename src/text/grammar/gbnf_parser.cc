@@ -201,7 +201,7 @@ class Parser {
       if (*id >= names_.tokens)
         return scanner_.error_at(begin, fmt::format("the vocabulary has no token {}", *id));
       expr.token = static_cast<TokenId>(*id);
-      return rules_.token(expr);
+      return whole_token(expr, begin);
     }
     const size_t end = scanner_.rest().find('>');
     if (end == std::string_view::npos) return scanner_.error_at(begin, "expected > at the end of the token");
@@ -210,6 +210,15 @@ class Parser {
     if (!id) return scanner_.error_at(begin, fmt::format("the vocabulary has no token {}", spelling));
     scanner_.skip(end + 1);
     expr.token = *id;
+    return whole_token(expr, begin);
+  }
+
+  /// The text is over before a token that ends it, so nothing could follow a rule that asks for one.
+  Result<ExprId> whole_token(const TokenExpr& expr, size_t begin) {
+    if (!expr.negated && names_.ends && names_.ends(expr.token)) {
+      return scanner_.error_at(begin,
+                               "this token ends the text: leave it out, the text may end where root does");
+    }
     return rules_.token(expr);
   }
 

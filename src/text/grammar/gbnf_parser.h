@@ -15,6 +15,8 @@ struct GbnfNames {
   std::function<std::optional<RuleId>(std::string_view name)> rule;
   /// The token that is spelled so.
   std::function<std::optional<TokenId>(std::string_view spelling)> token;
+  /// Whether it ends a generation.
+  std::function<bool(TokenId token)> ends;
   /// Token ids are below this.
   size_t tokens = 0;
 };

@@ -83,6 +83,7 @@ Result<std::shared_ptr<const Grammar>> Grammar::from_gbnf(std::string_view text,
     return found->second;
   };
   names.token = [&](std::string_view spelling) { return table->id_of(spelling); };
+  names.ends = [&](TokenId token) { return table->is_end(token); };
   names.tokens = table->size();
   KVERN_TRY(const grammar::RuleId root, grammar::parse_gbnf(text, names, rules));
   return compile(rules, root, std::move(vocabulary));

@@ -8,9 +8,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/memory_files.h"
 #include "engine/support/engines.h"
 #include "engine/support/fake_tier.h"
 #include "engine/support/generation.h"
+#include "engine/tiers/prefix_spaces.h"
 #include "support/result_matchers.h"
 
 namespace kvern::engine {
@@ -167,6 +169,66 @@ TEST_F(EngineLoopTest, saves_what_is_kept_while_it_is_idle) {
   auto sink = std::make_shared<WaitingSink>();
   ASSERT_OK(loop.submit(request_for(tokens_of(1, 60), 8), sink));
   tier.offers.wait(false);
+  loop.stop(StopMode::kCancel);
+  loop.wait_stopped();
+  EXPECT_EQ(tier.stored().size(), 1U);
+}
+
+TEST_F(EngineLoopTest, says_why_nothing_is_saved) {
+  const auto now = std::chrono::steady_clock::now();
+  EngineLoop memory(*engine_, *clock_, {});
+  EXPECT_ERROR(memory.flush(now), kUnsupported, "memory alone");
+  memory.stop(StopMode::kCancel);
+  memory.wait_stopped();
+  test::FakeTier tier;
+  LoopOptions options;
+  options.tiers.tiers = {{.tier = &tier, .saves = false}};
+  EngineLoop reads(*engine_, *clock_, options);
+  EXPECT_ERROR(reads.flush(now), kUnsupported, "only read");
+}
+
+// The file is written to in place: what is computed from then on is of nobody's weights.
+TEST(EngineLoop, ends_saves_and_restores_nothing_once_the_weights_have_changed) {
+  const auto files = make_memory_files();
+  ASSERT_OK(test::write_synthetic(*files));
+  EngineOptions engine_options{.model_path = "/model.gguf", .threads = 2};
+  ASSERT_OK_AND_ASSIGN(const auto engine, Engine::open(*files, engine_options));
+  const auto clock = make_system_clock();
+  test::FakeTier tier;
+  LoopOptions options;
+  options.prefix.max_bytes = size_t{1} << 30;
+  ASSERT_OK(set_identity(options.tiers, *engine));
+  options.tiers.tiers = {{.tier = &tier}};
+  options.tiers.settle = std::chrono::hours(1);
+  std::atomic<bool> change{false};
+  options.hooks.before_sampling = [&](Ticket, int32_t, std::span<float>) {
+    if (!change) return;
+    const auto file = *files->open("/model.gguf", OpenMode::kUpdate);
+    const std::byte other{0x55};
+    EXPECT_OK(file->write_at(*file->size() - 1, {&other, 1}));
+  };
+  EngineLoop loop(*engine, *clock, options);
+  const auto run = [&](uint64_t seed) {
+    auto sink = std::make_shared<WaitingSink>();
+    EXPECT_OK(loop.submit(request_for(tokens_of(seed, 60), 8), sink));
+    sink->wait();
+    return sink;
+  };
+  const auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::minutes(1); };
+  run(1);
+  ASSERT_OK(loop.flush(soon()));
+  EXPECT_EQ(tier.stored().size(), 1U);  // the control
+  run(2);
+  EXPECT_OK(loop.health());
+
+  change = true;
+  const auto open = run(3);
+  ASSERT_TRUE(open->error);
+  EXPECT_EQ(open->error->where, kWeights);
+  EXPECT_ERROR(loop.health(), kCorrupt, "model.gguf: the file changed while in use");
+  EXPECT_FALSE(loop.stats().healthy);
+  EXPECT_ERROR(loop.submit(request_for({1}), std::make_shared<WaitingSink>()), kCorrupt, "model.gguf");
+  EXPECT_ERROR(loop.flush(soon()), kCorrupt, "model.gguf");
   loop.stop(StopMode::kCancel);
   loop.wait_stopped();
   EXPECT_EQ(tier.stored().size(), 1U);

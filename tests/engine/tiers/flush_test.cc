@@ -43,6 +43,16 @@ TEST(TierFlush, says_what_it_cannot_promise) {
     EXPECT_EQ(report.dropped, 1U);
   }
   {
+    TierFlush flush(tiers, 0);
+    tier.declines = true;
+    EXPECT_FALSE(tier.offer(entry_of(1)));
+    tier.declines = false;
+    const FlushReport report = flush.finish({}, {});
+    EXPECT_FALSE(report.durable);
+    EXPECT_EQ(report.dropped, 0U);
+    EXPECT_EQ(report.declined, 1U);
+  }
+  {
     TierFlush flush(tiers, 4);
     const FlushReport report = flush.finish({}, {.lost = 5});
     EXPECT_FALSE(report.durable);

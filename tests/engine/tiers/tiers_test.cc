@@ -25,11 +25,13 @@ class TiersTest : public testing::Test {
     saved_.writes().hasten();
     saved_.writes().step(clock_.now());
   }
-  static TierOptions options(FakeTier& near, FakeTier& far) {
+  TierOptions options(FakeTier& near, FakeTier& far) {
     return {.tiers = {{.tier = &near}, {.tier = &far, .restore_timeout = std::chrono::seconds(1)}},
-            .identity = {.cache = "a cache\n"}};
+            .identity = {.cache = "a cache\n"},
+            .identity_holds = [this] { return holds_; }};
   }
 
+  bool holds_ = true;
   ManualClock clock_{{}};
   FakeTier near_;
   FakeTier far_;
@@ -58,6 +60,12 @@ TEST_F(TiersTest, do_not_ask_where_nothing_can_be_gained) {
   EXPECT_THAT(near_.lookups, IsEmpty());
   EXPECT_NE(saved_.find("", prompt, 67), nullptr);
   EXPECT_THAT(far_.lookups, IsEmpty());  // the near one gives all but 32
+}
+
+TEST_F(TiersTest, find_nothing_once_the_identity_does_not_hold) {
+  holds_ = false;
+  EXPECT_EQ(saved_.find("", some_tokens(1, 100), 0), nullptr);
+  EXPECT_THAT(near_.lookups, IsEmpty());
 }
 
 TEST_F(TiersTest, find_nothing_of_another_namespace) {

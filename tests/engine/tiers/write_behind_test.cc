@@ -59,6 +59,21 @@ class WriteBehindTest : public testing::Test {
   std::unique_ptr<PrefixScene> scene_;
 };
 
+TEST_F(WriteBehindTest, offers_nothing_once_the_identity_does_not_hold) {
+  bool holds = true;
+  options_.identity_holds = [&] { return holds; };
+  make();
+  scene_->serve(some_tokens(1, 40));
+  settle();
+  EXPECT_THAT(tier_.offered, SizeIs(1));
+  scene_->serve(some_tokens(2, 40));
+  holds = false;
+  settle();
+  while (scene_->prefixes().evict_one()) {
+  }
+  EXPECT_THAT(tier_.offered, SizeIs(1));
+}
+
 TEST_F(WriteBehindTest, saves_what_has_settled_once) {
   make();
   const Tokens prompt = some_tokens(1, 60);

@@ -23,7 +23,9 @@ class QuietService : public engine::GenerationService {
   void cancel(engine::Ticket) override {}
   engine::ServiceStats stats() const override { return now; }
   std::vector<engine::RowInfo> rows() const override { return {}; }
+  Status health() const override { return able; }
   engine::ServiceStats now;
+  Status able = Ok{};
 };
 
 class LastRecord : public RequestLog {
@@ -96,8 +98,16 @@ TEST_F(AppTest, ThenRoutesAnswerAndHealthIsGood) {
 TEST_F(AppTest, ADeadEngineIsNotHealthy) {
   make();
   app_->serve(routes_, service_);
-  service_.now.healthy = false;
-  EXPECT_EQ(ask("GET", "/health").answer->status, 503);
+  service_.able = fail(ErrorCode::kCorrupt, "model.gguf: it was written to", "weights");
+  for (const char* path : {"/health", "/v1/echo/x"}) {
+    const HttpDecision decision = ask("GET", path);
+    ASSERT_TRUE(decision.answer) << path;
+    EXPECT_EQ(decision.answer->status, 503) << path;
+    EXPECT_EQ(header(*decision.answer, "Retry-After"), "60");
+    EXPECT_NE(decision.answer->body.find("model.gguf: it was written to; restart the server"),
+              std::string::npos);
+  }
+  EXPECT_FALSE(ask("GET", "/metrics").answer);
 }
 
 TEST_F(AppTest, AModelThatCannotBeLoadedIsSaidEverywhere) {

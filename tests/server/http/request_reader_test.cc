@@ -76,6 +76,37 @@ TEST(RequestReader, AnAnnouncedLengthTakesNoMemory) {
   EXPECT_LT(reader.request().body.capacity(), 10'000U);
 }
 
+TEST(RequestReader, AFewEmptyLinesBeforeARequestMeanNothing) {
+  const HttpLimits limits;
+  const std::string get = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
+  for (const size_t piece : {1U, 2U, 3U, 100U}) {
+    RequestReader reader(limits);
+    EXPECT_EQ(feed(reader, "\r\n\r\n" + get, piece), State::kDone) << piece;
+    EXPECT_EQ(reader.request().path, "/a");
+    RequestReader many(limits);
+    EXPECT_EQ(feed(many, std::string(20, '\r') + get, piece), State::kFailed) << piece;
+    EXPECT_EQ(many.failure().status, 400);
+  }
+  RequestReader reader(limits);
+  EXPECT_EQ(reader.skip_empty_lines("\r"), 1U);
+  EXPECT_EQ(reader.skip_empty_lines("\n" + get), 1U);
+  EXPECT_FALSE(reader.begun());
+}
+
+TEST(RequestReader, TellsAnotherVersionFromWhatIsNoHttp) {
+  const HttpLimits limits;
+  const auto status = [&](const std::string& text) {
+    RequestReader reader(limits);
+    EXPECT_EQ(feed(reader, text + "\r\nHost: h\r\n\r\n", 1000), State::kFailed) << text;
+    return reader.failure().status;
+  };
+  EXPECT_EQ(status("GET /a HTTP/2.0"), 505);
+  EXPECT_EQ(status("GET /a HTTP/1.7"), 505);
+  for (const char* text : {"GET /a", "GET /a HTP/1.1", "GET /a HTTP/x.y", "GET /a HTTP/1.10",
+                           "GET /a http/1.1", "GET /a HTTP/", "\n"})
+    EXPECT_EQ(status(text), 400) << text;
+}
+
 TEST(RequestReader, KnowsWhenAClientWantsToContinue) {
   const HttpLimits limits;
   RequestReader reader(limits);

@@ -1,5 +1,6 @@
 #include "text/grammar/gbnf_parser.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "support/result_matchers.h"
@@ -188,6 +189,16 @@ TEST(Gbnf, TokensByIdAndByName) {
   EXPECT_EQ(test::tokens_in(mask), std::vector<TokenId>{test::byte_token('x')});
   EXPECT_ERROR(Grammar::from_gbnf("root ::= <nothing>", vocabulary), kInvalidArgument, "no token <nothing>");
   EXPECT_ERROR(Grammar::from_gbnf("root ::= <[260]>", vocabulary), kInvalidArgument, "no token 260");
+}
+
+TEST(Gbnf, ATokenThatEndsTheTextIsNoPartOfIt) {
+  const auto vocabulary = test::byte_vocabulary();
+  const std::string end = fmt::format("<[{}]>", test::kEnd);
+  for (const std::string& text : {end, "\"a\" " + end, "\"a\" | \"b\" " + end + "?"}) {
+    EXPECT_ERROR(Grammar::from_gbnf("root ::= " + text, vocabulary), kInvalidArgument, "ends the text");
+    EXPECT_ERROR(Grammar::from_gbnf("root ::= " + text, vocabulary), kInvalidArgument, "line 1");
+  }
+  EXPECT_OK(Grammar::from_gbnf("root ::= !" + end, vocabulary));
 }
 
 TEST(Gbnf, SchemasAreCalledByName) {

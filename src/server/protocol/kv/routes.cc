@@ -1,6 +1,7 @@
 #include "server/protocol/kv/routes.h"
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,11 +17,8 @@ namespace kvern::server::kv {
 namespace {
 
 json::object report_json(const engine::FlushReport& report) {
-  return {{"durable", report.durable},
-          {"saved", report.saved},
-          {"dropped", report.dropped},
-          {"failed", report.failed},
-          {"left", report.left}};
+  return {{"durable", report.durable},   {"saved", report.saved},   {"dropped", report.dropped},
+          {"declined", report.declined}, {"failed", report.failed}, {"left", report.left}};
 }
 
 ApiError incomplete(const engine::FlushReport& report) {
@@ -29,9 +27,16 @@ ApiError incomplete(const engine::FlushReport& report) {
             .message = fmt::format("{} prefixes could not be saved in time", report.left),
             .type = "timeout_error",
             .code = "flush_timeout"};
+  std::string reasons;
+  const auto add = [&](uint64_t count, std::string_view reason) {
+    if (count > 0) reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", count, reason);
+  };
+  add(report.failed, "failed");
+  add(report.dropped, "dropped since others came");
+  add(report.declined, "declined: too large to be saved, or no server answers");
   return {.status = 503,
-          .message = fmt::format("{} prefixes were not saved: {} failed, {} were dropped since others came",
-                                 report.failed + report.dropped, report.failed, report.dropped),
+          .message = fmt::format("{} prefixes were not saved: {}",
+                                 report.failed + report.dropped + report.declined, reasons),
           .type = "unavailable_error",
           .code = "flush_incomplete"};
 }

@@ -49,6 +49,7 @@ class RunService : public engine::GenerationService {
   void cancel(engine::Ticket ticket) override { base_.cancel(ticket); }
   engine::ServiceStats stats() const override { return base_.stats(); }
   std::vector<engine::RowInfo> rows() const override { return base_.rows(); }
+  Status health() const override { return base_.health(); }
 
  private:
   engine::GenerationService& base_;

@@ -31,8 +31,10 @@ TEST_F(KvRoutesTest, a_flush_says_that_all_is_durable) {
   world_.context.limits.flush_timeout = std::chrono::milliseconds(700);
   const json::value answer = flush(engine::FlushReport{.durable = true, .saved = 3});
   EXPECT_EQ(world_.answer().status, 200);
-  EXPECT_EQ(answer,
-            json::value({{"durable", true}, {"saved", 3}, {"dropped", 0}, {"failed", 0}, {"left", 0}}));
+  EXPECT_EQ(
+      answer,
+      json::value(
+          {{"durable", true}, {"saved", 3}, {"dropped", 0}, {"declined", 0}, {"failed", 0}, {"left", 0}}));
   EXPECT_EQ(deadline_, world_.clock.now() + std::chrono::milliseconds(700));
 }
 
@@ -50,7 +52,13 @@ TEST_F(KvRoutesTest, a_flush_that_lost_something_says_what) {
   EXPECT_EQ(at(answer, "failed"), json::value(2));
   EXPECT_EQ(at(answer, "error.code"), json::value("flush_incomplete"));
   EXPECT_EQ(at(answer, "error.message"),
-            json::value("3 prefixes were not saved: 2 failed, 1 were dropped since others came"));
+            json::value("3 prefixes were not saved: 2 failed, 1 dropped since others came"));
+  const json::value large = flush(engine::FlushReport{.declined = 1});
+  EXPECT_EQ(world_.answer().status, 503);
+  EXPECT_EQ(at(large, "declined"), json::value(1));
+  EXPECT_EQ(
+      at(large, "error.message"),
+      json::value("1 prefixes were not saved: 1 declined: too large to be saved, or no server answers"));
 }
 
 TEST_F(KvRoutesTest, there_is_nothing_to_flush_to_without_a_directory) {
