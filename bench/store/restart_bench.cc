@@ -234,9 +234,8 @@ void measure_decode(const Settings& settings) {
       const double saving = Seconds(std::chrono::steady_clock::now() - begin).count();
       for (const double one : steps(rows, some)) without.push_back(one);
       fmt::print(
-          "{}: offered in {:.3f} ms; {:.0f} MB saved in {:.1f} s beside {} steps of {:.2f} ms (median); "
-          "without "
-          "{:.2f} ms: {:.1f} % of the speed\n",
+          "{}: offered in {:.3f} ms; {:.0f} MB saved in {:.1f} s beside {} steps of {:.2f} ms (mean {:.2f}); "
+          "without {:.2f} ms (mean {:.2f}): {:.1f} % of the speed, by means {:.1f} %\n",
           settings.kv_type, offer * 1e3, static_cast<double>(kv->tier().stats().bytes_written) / 1e6, saving,
           with.size(), median(with) * 1e3, mean(with) * 1e3, median(without) * 1e3, mean(without) * 1e3,
           median(without) / median(with) * 100, mean(without) / mean(with) * 100);
