@@ -108,6 +108,10 @@ void add_sharing(CLI::App& command, ServeFlags& flags) {
       "Memory for keys and values, kept prefixes included; 0 = no limit [3/4 of what is free]");
   add_optional_bytes(command, "--prefix-cache", flags.prefix_bytes,
                      "Of this, the most for kept prefixes; 0 keeps none [half of it]");
+  add_optional_bytes(
+      command, "--kv-outside", flags.loop.outside_bytes,
+      "Most memory beside --kv-budget for rows that gave way for a while; what might come to need "
+      "more waits; 0: nobody gives way [a quarter of the budget]");
 }
 
 void add_saving(CLI::App& command, ServeFlags& flags) {

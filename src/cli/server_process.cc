@@ -49,6 +49,8 @@ constexpr milliseconds kLastWords{2000};
 constexpr size_t kOwnDescriptors = 128;
 /// As much as logits of a vocabulary, which each sampled token may need, and less than what is kept long.
 constexpr int kLargePiece = 4 << 20;
+/// Each keeps some memory of its own at its end, which malloc_trim() does not give back of any but the first.
+constexpr int kHeaps = 2;
 
 Result<server::HttpServerOptions> http_options(Files& files, const ServeFlags& flags) {
   server::HttpServerOptions options = flags.http;
@@ -416,15 +418,16 @@ void ServerProcess::shut() {
 /// glibc gives large pieces back one by one, but with each raises the size from which it does, up to 32 MiB,
 /// and what it may keep to twice that: after a while everything lies among small pieces, which hold its
 /// pages.
-void keep_large_pieces_apart() {
+void keep_memory_together() {
 #ifdef __GLIBC__
   mallopt(M_MMAP_THRESHOLD, kLargePiece);
+  mallopt(M_ARENA_MAX, kHeaps);
 #endif
 }
 
 Result<ExitCode> ServerProcess::run() {
   hold_service_signals();
-  keep_large_pieces_apart();
+  keep_memory_together();
   KVERN_TRY_STATUS(open_port());
   start_loading();
   const Result<bool> stop = wait_for_loading();

@@ -1,7 +1,7 @@
 foreach(test admission fair_queue plan)
   kvern_add_test(schedule/${test}_test.cc LINK kvern::engine rapidcheck)
 endforeach()
-foreach(test load/grammars load/machine_memory loop/batch loop/cancel loop/cases loop/engine_loop loop/long_prompt loop/memory loop/choice_order loop/request_check loop/resume loop/traffic)
+foreach(test load/grammars load/machine_memory loop/batch loop/cancel loop/cases loop/engine_loop loop/long_prompt loop/memory loop/outside loop/choice_order loop/request_check loop/resume loop/traffic)
   kvern_add_test(${test}_test.cc LINK kvern::engine)
 endforeach()
 kvern_add_test(loop/endurance_test.cc LINK kvern::engine LABELS slow TIMEOUT 1200)

@@ -27,6 +27,7 @@ MAX_FAULTS = 20
 OWN_DESCRIPTORS = 256
 REST_SAMPLES = 50
 MOST_WARM_UPS = 12
+SETTLED = 4  # a round of warming up adds no more than this part of what is allowed
 
 
 class World:
@@ -110,6 +111,10 @@ async def observe(world):
             world.fault(f"health {status}, healthy {metrics['kvern_healthy']}")
         if key_value_bytes(metrics) > metrics["kvern_kv_budget_bytes"]:
             world.fault(f"{key_value_bytes(metrics):.0f} bytes of keys and values are more than the budget")
+        outside = metrics['kvern_kv_bytes{kind="outside"}']
+        world.counts["most bytes outside"] = max(world.counts["most bytes outside"], int(outside))
+        if outside > metrics["kvern_kv_outside_limit_bytes"]:
+            world.fault(f"{outside:.0f} bytes stand outside, more than may")
         world.counts["most rows at once"] = max(world.counts["most rows at once"], int(metrics["vllm:num_requests_running"]))
         world.counts["most connections"] = max(world.counts["most connections"], int(metrics["kvern_http_connections"]))
         await asyncio.sleep(0.25)
@@ -213,7 +218,7 @@ async def warm_up(world):
         await everything(world, options.warm_up, f"warm-up {round_}")
         before = await Rest.of(world.server, options)
         print(f"before: {before}", flush=True)
-        if not options.memory_percent or (last and before.own <= last.own * (1 + options.memory_percent / 200)):
+        if not options.memory_percent or (last and before.own <= last.own * (1 + options.memory_percent / SETTLED / 100)):
             return before
     raise Failed(f"resident memory does not settle in {MOST_WARM_UPS} rounds")
 

@@ -22,6 +22,7 @@ LoopOptions resolve(const Engine& engine, LoopOptions options) {
   options.max_rows = std::max<int64_t>(1, options.max_rows);
   options.max_queue = std::max<int64_t>(1, options.max_queue);
   if (options.chunk_tokens == 0) options.chunk_tokens = engine.options().chunk_tokens;
+  if (!options.outside_bytes) options.outside_bytes = engine.kv().options().budget_bytes / 4;
   return options;
 }
 
@@ -154,7 +155,9 @@ void Batch::step() {
   bring_in();
   start_followers();
   admit(begin);
+  look_outside();
   plan_work();
+  if (work_.empty()) free_for_older();
   if (work_.empty() && !restoring_.empty()) restoring_.front().restore->wait(kWaitForTier);
   if (const auto logits = compute(); logits) {
     ++stats_.steps;

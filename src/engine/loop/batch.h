@@ -31,7 +31,7 @@ namespace kvern::engine {
 /// computed in one pass; each row that has logits samples its token and delivers it; rows that have ended
 /// give back their storage. When there is no storage for the pass, kept prefixes go first, then the newest
 /// row moves out, then chunks get shorter; a row fails for want of memory only when it is alone and gets no
-/// further.
+/// further. What stands outside has a bound: who might come to need more is not admitted, or rests.
 class Batch {
  public:
   /// The engine and the clock outlive it.
@@ -115,6 +115,14 @@ class Batch {
   void join(Row& row);
   void insert_outside(Row& row);
 
+  // batch_outside.cc
+  bool bounds_outside() const;
+  std::vector<Request*> standing_requests() const;
+  Standing standing_of(const Request& request, Growth growth) const;
+  bool may_join(Row& row) const;
+  void look_outside();
+  void free_for_older();
+
   // batch_restore.cc
   TierAnswer ask_tiers(Request& request, int64_t known);
   std::pair<Restoring*, int64_t> shared_restore(const Row& row);
@@ -183,10 +191,12 @@ class Batch {
   std::pair<uint64_t, uint64_t> blocked_{};   // the ticket that found no room, and releases_ at that time
   std::optional<TimePoint> next_deadline_{};  // none of an open request is earlier
   uint64_t saves_released_ = 0;               // as of the last look at what tiers have saved
+  int64_t steps_to_look_ = 0;                 // until look_outside() has to look at the rows again
   std::optional<TimePoint> starved_since_{};  // the only row waits for storage that tiers hold
 
   // Of the step that is being made.
   std::vector<Work> work_;
+  std::vector<Row*> planned_;  // rows that do not rest
   bool compacted_ = false;
   std::vector<SampleTask> tasks_;
   std::vector<Request*> splitting_;

@@ -33,7 +33,10 @@ int64_t Batch::places() const {
   return sum;
 }
 
-void Batch::join(Row& row) { running_.insert(std::ranges::upper_bound(running_, &row, older), &row); }
+void Batch::join(Row& row) {
+  running_.insert(std::ranges::upper_bound(running_, &row, older), &row);
+  steps_to_look_ = 0;
+}
 
 void Batch::insert_outside(Row& row) {
   outside_.insert(std::ranges::upper_bound(outside_, &row, older), &row);
@@ -58,6 +61,7 @@ bool Batch::make_room(const Row& row, size_t bytes) {
 void Batch::bring_in() {
   while (!outside_.empty()) {
     Row& row = *outside_.front();
+    if (row.rests) return;
     if (!make_room(row, storage_.image_bytes(row))) return;
     Status back = storage_.bring_in(row);
     while (!back && back.error().code == ErrorCode::kExhausted && storage_.evict_prefix())
@@ -172,6 +176,7 @@ Status Batch::prepare(Request& request) {
   row->text.emplace(std::move(text));
   if (request.spec.grammar) row->grammar.emplace(request.spec.grammar);
   request.rows.push_back(std::move(row));
+  request.final_bytes = storage_.final_bytes(request);
   return Ok{};
 }
 
@@ -191,6 +196,7 @@ bool Batch::begin(Request& request) {
 bool Batch::start(Request& request) {
   if (!begin(request)) return true;
   Row& row = *request.rows.front();
+  if (!may_join(row)) return false;
   const bool restored = row.kv.has_value();
   Status taken = restored ? Ok{} : storage_.take(row, running_);
   while (!taken && taken.error().code == ErrorCode::kExhausted && storage_.evict_prefix())

@@ -11,7 +11,10 @@ namespace kvern::engine {
 void Batch::plan_work() {
   std::vector<PlannableRow> rows;
   rows.reserve(running_.size());
-  for (const Row* row : running_) {
+  planned_.clear();
+  for (Row* row : running_) {
+    if (row->rests) continue;
+    planned_.push_back(row);
     if (in_prefill(*row)) {
       rows.push_back({.prompt_tokens = row->pending_tokens(),
                       .most_tokens = storage_.chunk_limit(*row),
@@ -23,7 +26,7 @@ void Batch::plan_work() {
   work_.clear();
   const StepBudget budget{.mixed_tokens = options_.mixed_tokens, .chunk_tokens = options_.chunk_tokens};
   for (const RowShare& share : plan(rows, budget)) {
-    work_.push_back({.row = running_[share.row], .tokens = share.tokens});
+    work_.push_back({.row = planned_[share.row], .tokens = share.tokens});
   }
 }
 

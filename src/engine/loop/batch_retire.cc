@@ -19,6 +19,7 @@ void Batch::release(Row& row, AfterRow after) {
   if (row.request->settling) return;  // other choices may need its state
   storage_.release(row, after);
   ++releases_;
+  steps_to_look_ = 0;  // those that rest may go on
 }
 
 void Batch::end_row(Row& row, FinishReason reason) {

@@ -40,6 +40,7 @@ ServiceStats Batch::stats() const {
   stats.kv_shared_bytes = usage.shared;
   stats.kv_slack_bytes = usage.slack;
   stats.outside_bytes = storage_.outside_bytes();
+  stats.outside_limit_bytes = *options_.outside_bytes;
   return stats;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "engine/prefix/prefix_cache.h"
@@ -31,6 +32,8 @@ struct LoopOptions {
   int64_t mixed_tokens = 16;
   /// Most prompt tokens of a step in which no row decodes; 0: EngineOptions::chunk_tokens.
   int64_t chunk_tokens = 0;
+  /// Most bytes of rows that were moved out, beside the budget; nothing: a quarter of it.
+  std::optional<size_t> outside_bytes;
   /// Kept prefixes; `context_tokens` is filled in.
   PrefixOptions prefix;
   /// Of rows that have ended, only the latest is kept: one conversation.

@@ -35,6 +35,7 @@ struct Row {
   int32_t choice = 0;
   bool open = true;  ///< no ChoiceEnd yet
   bool stops_at_end_token = true;
+  bool rests = false;  ///< computes nothing: what it would take might find no place outside
   int64_t advanced_tokens = kTokensBetweenMoves;  ///< MovableRow::advanced_tokens
   double logprob_sum = 0;
   std::optional<TextStream> text;  ///< always there
@@ -71,7 +72,8 @@ struct Request {
   bool gives_best = false;                        ///< ServiceRequest::best
   std::unique_ptr<ChoiceOrder> order_of_choices;  ///< with several choices that are all given out
   Ticket ticket{};
-  uint64_t order = 0;  ///< of admission: the age of its rows
+  uint64_t order = 0;      ///< of admission: the age of its rows
+  size_t final_bytes = 0;  ///< Standing::final_bytes; of one that has begun
 
   ServiceRequest spec;
   TimePoint submitted;

@@ -168,31 +168,64 @@ void RowStorage::set_image(Row& row, std::shared_ptr<const state::RowImage> imag
   row.image = std::move(image);
 }
 
-size_t RowStorage::growth_bytes(const Row& row, int64_t held) const {
+int64_t RowStorage::end_of(const Row& row, Growth growth) const {
+  if (growth == Growth::kNone) return row.held;
   const Request& request = *row.request;
   const int64_t prompt = request.prompt_tokens();
   const int64_t end = final_tokens({.prompt_tokens = prompt,
                                     .max_new_tokens = request.spec.generate.max_new_tokens,
                                     .context_tokens = engine_.context_tokens()});
+  if (growth == Growth::kEnd) return std::max(end, row.held);
   // A replay is computed behind the prompt.
   const int64_t known = in_prefill(row) ? std::ssize(row.tokens) : prompt;
-  const int64_t soon = std::min(end, std::max(known, held) + kHeadroomTokens);
-  const size_t at_end = kv_.projected_bytes(soon);
-  const size_t now = kv_.projected_bytes(held);
-  size_t growth = at_end > now ? at_end - now : 0;
-  if (const int64_t more = places_of(row) - 1; more > 0) {
-    // Pages are shared by forks until they are written; other layouts copy.
-    const bool pages = kv_.options().layout == state::LayoutKind::kPaged;
-    const size_t shared = pages ? kv_.projected_bytes(prompt - prompt % kv_.options().page) : 0;
-    growth += static_cast<size_t>(more) * (at_end > shared ? at_end - shared : 0);
-  }
-  return growth;
+  return std::min(end, std::max(known, row.held) + kHeadroomTokens);
 }
 
-size_t RowStorage::growth_bytes(const Row& row) const { return growth_bytes(row, row.held); }
+size_t RowStorage::growth_bytes(const Row& row, Growth growth) const {
+  const size_t at_end = kv_.projected_bytes(end_of(row, growth));
+  const size_t now = kv_.projected_bytes(row.held);
+  size_t bytes = at_end > now ? at_end - now : 0;
+  if (const int64_t more = places_of(row) - 1; more > 0) {
+    // Pages are shared by forks until they are written; other layouts copy.
+    const int64_t prompt = row.request->prompt_tokens();
+    const bool pages = kv_.options().layout == state::LayoutKind::kPaged;
+    const size_t shared = pages ? kv_.projected_bytes(prompt - prompt % kv_.options().page) : 0;
+    bytes += static_cast<size_t>(more) * (at_end > shared ? at_end - shared : 0);
+  }
+  return bytes;
+}
+
+size_t RowStorage::growth_bytes(const Row& row) const { return growth_bytes(row, Growth::kSoon); }
 
 size_t RowStorage::image_bytes(const Row& row) const {
-  return kv_.projected_bytes(row.held) + growth_bytes(row, row.held);
+  return kv_.projected_bytes(row.held) + growth_bytes(row, Growth::kSoon);
+}
+
+size_t RowStorage::standing_bytes(const Row& row, Growth growth) const {
+  return static_cast<size_t>(places_of(row)) * kv_.projected_bytes(end_of(row, growth));
+}
+
+size_t RowStorage::final_bytes(const Request& request) const {
+  return least_bytes([this](int64_t tokens) { return kv_.projected_bytes(tokens); },
+                     {.prompt_tokens = request.prompt_tokens(),
+                      .max_new_tokens = request.spec.generate.max_new_tokens,
+                      .context_tokens = engine_.context_tokens(),
+                      .choices = request.spec.choices});
+}
+
+bool RowStorage::all_fit(std::span<Row* const> running, std::span<Row* const> others) const {
+  MemoryView memory{.budget_bytes = kv_.options().budget_bytes, .live_bytes = kv_.live_bytes()};
+  std::vector<state::RowId> ids;
+  for (const Row* row : running) {
+    memory.growth_bytes += growth_bytes(*row, Growth::kEnd);
+    ids.push_back(*row->kv);
+  }
+  for (const Row* row : others)
+    memory.growth_bytes += kv_.projected_bytes(row->held) + growth_bytes(*row, Growth::kEnd);
+  if (room_for(0, memory) == Room::kFree) return true;
+  if (prefixes_.stats().entries == 0) return false;
+  memory.kept_bytes = kept_bytes(ids);
+  return room_for(0, memory) != Room::kNone;
 }
 
 Room RowStorage::room_for_row(const Row& row, size_t bytes, std::span<Row* const> running) const {

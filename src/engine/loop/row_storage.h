@@ -18,6 +18,13 @@ namespace kvern::engine {
 /// What becomes of a row's state when the row is over.
 enum class AfterRow : uint8_t { kKeep, kRemove };
 
+/// How far a row grows.
+enum class Growth : uint8_t {
+  kNone,
+  kSoon,  ///< to the end of its prompt, and some tokens more
+  kEnd,
+};
+
 /// The loop's thread. Of a row it changes what says where its state is, and nothing else.
 class RowStorage {
  public:
@@ -58,6 +65,12 @@ class RowStorage {
   Room room_for_row(const Row& row, size_t bytes, std::span<Row* const> running) const;
   /// What a row is about to take: up to the end of its prompt, or of its next tokens.
   size_t growth_bytes(const Row& row) const;
+  /// What rows of its request that are as this one would take outside; `and_soon`: with growth_bytes().
+  size_t standing_bytes(const Row& row, Growth growth) const;
+  /// Standing::final_bytes.
+  size_t final_bytes(const Request& request) const;
+  /// Whether all of them fit, as they are now and with what they share, up to their ends: none has to move.
+  bool all_fit(std::span<Row* const> running, std::span<Row* const> others) const;
   /// What a row takes that comes back.
   size_t image_bytes(const Row& row) const;
 
@@ -75,7 +88,8 @@ class RowStorage {
   void announce(const Row& row);
   void announce_all(const Row& row, std::span<Row* const> running);
   size_t kept_bytes(std::span<const state::RowId> used) const;
-  size_t growth_bytes(const Row& row, int64_t held) const;
+  int64_t end_of(const Row& row, Growth growth) const;
+  size_t growth_bytes(const Row& row, Growth growth) const;
   Status fork_one(Row& from, Row& to);
   void set_image(Row& row, std::shared_ptr<const state::RowImage> image);
 

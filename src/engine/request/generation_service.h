@@ -162,7 +162,8 @@ struct ServiceStats {
   size_t kv_slack_bytes = 0;
   size_t kv_saving_bytes = 0;  ///< of rows that are being saved
   size_t outside_bytes = 0;
-  bool healthy = true;  ///< false when GenerationService::health() is an error
+  size_t outside_limit_bytes = 0;  ///< 0 also without a budget: then nothing has to move out
+  bool healthy = true;             ///< false when GenerationService::health() is an error
 };
 
 /// One row as an operator sees it.

@@ -58,6 +58,15 @@ Room room_for(size_t bytes, const MemoryView& memory) {
   return Room::kNone;
 }
 
+bool all_can_end(std::span<const Standing> requests, size_t budget_bytes, size_t outside_limit) {
+  size_t younger = 0;
+  for (size_t i = requests.size(); i-- > 0;) {
+    if (younger > outside_limit && add(requests[i].final_bytes, younger) > budget_bytes) return false;
+    younger = add(younger, requests[i].outside_bytes);
+  }
+  return true;
+}
+
 std::optional<size_t> row_to_move_out(std::span<const MovableRow> rows, MoveRule rule) {
   for (size_t i = rows.size(); i-- > 1;) {
     if (rule == MoveRule::kAny || rows[i].advanced_tokens >= kTokensBetweenMoves) return i;

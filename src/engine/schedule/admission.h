@@ -52,6 +52,19 @@ enum class Room : uint8_t {
 };
 Room room_for(size_t bytes, const MemoryView& memory);
 
+/// A request that has rows in the batch or outside, or one that asks to join them.
+struct Standing {
+  /// What its rows would take outside, with all that they hold and may come to hold before the next look.
+  size_t outside_bytes = 0;
+  /// What it needs in the budget when nothing else is there, up to its end.
+  size_t final_bytes = 0;
+};
+
+/// Whether all of them, oldest first, come to their ends one after the other, whatever they turn out to need,
+/// with at most `outside_limit` bytes outside: of each one, those that are younger all fit outside, or beside
+/// its end. While that holds, the oldest can always get on, and nothing has to be given up for it.
+bool all_can_end(std::span<const Standing> requests, size_t budget_bytes, size_t outside_limit);
+
 /// A row that came back is left alone for so many tokens (case B53: rows that move at every step).
 inline constexpr int64_t kTokensBetweenMoves = 16;
 

@@ -81,6 +81,8 @@ void write_service_stats(const engine::ServiceStats& stats, MetricsText& out) {
   out.sample(number(stats.kv_slack_bytes), {{"kind", "slack"}});
   out.sample(number(stats.outside_bytes), {{"kind", "outside"}});
   out.gauge("kvern_kv_budget_bytes", "The budget for keys and values.", number(stats.kv_budget_bytes));
+  out.gauge("kvern_kv_outside_limit_bytes", "The most for rows that were moved out.",
+            number(stats.outside_limit_bytes));
   out.gauge("kvern_kv_saved_bytes", "Bytes that sharing of prefixes saves.", number(stats.kv_shared_bytes));
   out.gauge("kvern_kv_pinned_bytes", "Bytes of rows that are being saved.", number(stats.kv_saving_bytes));
   out.gauge("kvern_requests_restoring", "Requests that wait for a saved prefix.", number(stats.restoring));

@@ -104,7 +104,7 @@ TEST(GrammarCase, K35_rows_with_grammars_join_and_leave_a_batch_at_any_time) {
     requests.push_back(std::move(request));
   }
   const auto clock = make_system_clock();
-  Batch batch(*tight, *clock, {.max_rows = 7});
+  Batch batch(*tight, *clock, {.max_rows = 7, .outside_bytes = options.kv_budget_bytes});
   std::vector<std::shared_ptr<RecordingSink>> sinks;
   for (const ServiceRequest& request : requests) {
     sinks.push_back(submit(batch, request));

@@ -60,7 +60,7 @@ struct MoveLog {
 // Case B53: a pool for 10 pages of 16, and rows that need nearly all of them at their ends.
 TEST_F(MemoryTest, B53_rows_move_out_and_back_without_gap_repeat_or_other_bytes) {
   ASSERT_OK_AND_ASSIGN(const auto engine, open(bytes(160)));
-  Batch batch(*engine, *clock_, {});
+  Batch batch(*engine, *clock_, {.outside_bytes = bytes(6 * 144)});
   std::vector<ServiceRequest> requests;
   std::vector<std::shared_ptr<RecordingSink>> sinks;
   for (uint64_t i = 0; i < 6; ++i) {
@@ -175,7 +175,7 @@ TEST_F(MemoryTest, choices_that_find_no_room_begin_outside) {
 
 TEST_F(MemoryTest, a_row_outside_can_be_cancelled) {
   ASSERT_OK_AND_ASSIGN(const auto engine, open(bytes(160)));
-  Batch batch(*engine, *clock_, {});
+  Batch batch(*engine, *clock_, {.outside_bytes = bytes(5 * 96)});
   std::vector<std::shared_ptr<RecordingSink>> sinks;
   for (uint64_t i = 0; i < 5; ++i) sinks.push_back(submit(batch, request_for(tokens_of(i, 6), 76)));
   while (batch.stats().outside == 0) batch.step();

@@ -161,7 +161,7 @@ TEST_P(Traffic, B73_gives_the_same_with_kept_prefixes) {
 TEST_P(Traffic, B53_gives_the_same_to_rows_that_move_out_and_back) {
   const size_t budget = engine_->kv().projected_bytes(kContext) * GetParam().tight_rows;
   ASSERT_OK_AND_ASSIGN(const auto tight, open(budget));
-  LoopOptions options;
+  LoopOptions options{.outside_bytes = 16 * budget};
   options.prefix.max_bytes = budget / 2;
   options.prefix.snapshot_tokens = 64;
   const ServiceStats stats = run(*tight, options, 3);

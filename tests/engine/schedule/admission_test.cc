@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 namespace kvern::engine {
 namespace {
@@ -53,6 +54,56 @@ TEST(Room, is_what_the_budget_leaves_beside_live_bytes_and_growth) {
   EXPECT_EQ(room_for(601, memory), Room::kNone);
   EXPECT_EQ(room_for(SIZE_MAX, memory), Room::kNone);
   EXPECT_EQ(room_for(SIZE_MAX, {.budget_bytes = 0, .live_bytes = 5}), Room::kFree);
+}
+
+TEST(AllCanEnd, is_true_when_the_younger_fit_outside_or_beside_each_end) {
+  const auto can = [](std::vector<Standing> requests, size_t limit) {
+    return all_can_end(requests, 100, limit);
+  };
+  EXPECT_TRUE(can({}, 0));
+  EXPECT_TRUE(can({{.outside_bytes = 70, .final_bytes = 100}}, 0)) << "one alone always can";
+  EXPECT_TRUE(can({{.outside_bytes = 10, .final_bytes = 60}, {.outside_bytes = 40, .final_bytes = 90}}, 0));
+  EXPECT_FALSE(can({{.outside_bytes = 10, .final_bytes = 61}, {.outside_bytes = 40, .final_bytes = 90}}, 0));
+  EXPECT_FALSE(can({{.outside_bytes = 10, .final_bytes = 61}, {.outside_bytes = 40, .final_bytes = 90}}, 39));
+  EXPECT_TRUE(can({{.outside_bytes = 10, .final_bytes = 61}, {.outside_bytes = 40, .final_bytes = 90}}, 40));
+  // The oldest ends without any move, but then the next one finds no room for its end.
+  EXPECT_FALSE(can({{.outside_bytes = 1, .final_bytes = 10},
+                    {.outside_bytes = 45, .final_bytes = 100},
+                    {.outside_bytes = 45, .final_bytes = 50}},
+                   44));
+  EXPECT_TRUE(can({{.outside_bytes = 1, .final_bytes = 10},
+                   {.outside_bytes = 45, .final_bytes = 100},
+                   {.outside_bytes = 45, .final_bytes = 50}},
+                  45));
+  EXPECT_FALSE(can({{.outside_bytes = SIZE_MAX, .final_bytes = 1},
+                    {.outside_bytes = SIZE_MAX, .final_bytes = 1},
+                    {.outside_bytes = SIZE_MAX, .final_bytes = 1}},
+                   100))
+      << "sums do not wrap";
+}
+
+// The promise, by playing it: the oldest takes what it may need, and for that the newest leave.
+RC_GTEST_PROP(AllCanEnd, means_that_they_do_with_no_more_outside, ()) {
+  const auto size = *rc::gen::inRange<size_t>(1, 8);
+  const auto limit = *rc::gen::inRange<size_t>(0, 150);
+  std::vector<Standing> requests;
+  for (size_t i = 0; i < size; ++i) {
+    const auto final_bytes = *rc::gen::inRange<size_t>(1, 101);
+    requests.push_back(
+        {.outside_bytes = *rc::gen::inRange<size_t>(0, final_bytes + 1), .final_bytes = final_bytes});
+  }
+  RC_PRE(all_can_end(requests, 100, limit));
+  for (size_t oldest = 0; oldest < size; ++oldest) {
+    size_t inside = requests[oldest].final_bytes;
+    size_t outside = 0;
+    for (size_t i = oldest + 1; i < size; ++i) inside += requests[i].outside_bytes;
+    for (size_t newest = size; newest-- > oldest + 1 && inside > 100;) {
+      inside -= requests[newest].outside_bytes;
+      outside += requests[newest].outside_bytes;
+    }
+    RC_ASSERT(inside <= 100);
+    RC_ASSERT(outside <= limit);
+  }
 }
 
 TEST(Move, takes_the_newest_row_but_never_the_oldest) {

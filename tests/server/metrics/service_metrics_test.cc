@@ -14,6 +14,7 @@ TEST(ServiceMetrics, ValuesStandUnderTheNamesThatDashboardsKnow) {
   stats.kv_budget_bytes = 1000;
   stats.kv_live_bytes = 250;
   stats.outside_bytes = 17;
+  stats.outside_limit_bytes = 250;
   stats.prompt_tokens = 100;
   stats.cached_tokens = 60;
   stats.generated_tokens = 50;
@@ -27,7 +28,7 @@ TEST(ServiceMetrics, ValuesStandUnderTheNamesThatDashboardsKnow) {
         "vllm:prompt_tokens_total 100\n", "vllm:generation_tokens_total 50\n",
         "vllm:prefix_cache_queries_total 90\n", "vllm:prefix_cache_hits_total 60\n",
         "vllm:num_preemptions_total 2\n", "kvern_kv_bytes{kind=\"live\"} 250\n",
-        "kvern_kv_bytes{kind=\"outside\"} 17\n", "kvern_healthy 1\n",
+        "kvern_kv_bytes{kind=\"outside\"} 17\n", "kvern_kv_outside_limit_bytes 250\n", "kvern_healthy 1\n",
         "# TYPE vllm:num_requests_running gauge\n", "# TYPE vllm:prompt_tokens_total counter\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line;
 }
