@@ -14,22 +14,43 @@ namespace {
 
 using Parts = Tokenizer::Parts;
 
+/// The most bytes of a character, also of one that stands for a byte which is not UTF-8.
+constexpr size_t kCharacterBytes = 4;
+
+/// Where tokens go, and when there are enough.
+struct Output {
+  std::vector<TokenId>& tokens;
+  size_t most;     ///< EncodeOptions::most_tokens
+  size_t longest;  ///< bytes of a piece that become one token, at most
+
+  bool full() const { return tokens.size() > most; }
+  /// So many bytes that each become part of some token are too many, however they are cut.
+  bool cannot_take(size_t bytes) const { return bytes / longest > most - tokens.size(); }
+  void fill() { tokens.resize(most + 1); }
+};
+
 /// Cuts one stretch of normalized text and encodes its pieces.
-void encode_text(const Parts& parts, std::string text, bool at_start, std::vector<TokenId>& out) {
+void encode_text(const Parts& parts, std::string text, bool at_start, Output& out) {
   const Pieces pieces = parts.pre_tokenizer.split(std::move(text), at_start);
-  for (const Range range : pieces.ranges)
-    parts.model->encode(std::string_view(pieces.text).substr(range.begin, range.end - range.begin), out);
+  for (const Range range : pieces.ranges) {
+    if (out.full()) return;
+    const auto piece = std::string_view(pieces.text).substr(range.begin, range.end - range.begin);
+    // A model that has tokens for all bytes leaves none out. Its pieces can be as long as the text.
+    if (parts.model->takes_escaped_bytes() && out.cannot_take(piece.size())) return out.fill();
+    parts.model->encode(piece, out.tokens);
+  }
 }
 
 /// Normalizes one stretch of text and finds the added tokens that stand in normalized text.
 void encode_stretch(const Parts& parts, std::string_view stretch, bool at_start, bool parse_special,
-                    std::vector<TokenId>& out) {
+                    Output& out) {
   std::string text = parts.normalizer.apply(std::string(stretch));
   if (text.empty()) return;
   if (parts.normalized_literals.empty()) return encode_text(parts, std::move(text), at_start, out);
   for (const Segment& segment : parts.normalized_literals.split(text, {.enabled = parse_special})) {
+    if (out.full()) return;
     if (segment.token >= 0) {
-      out.push_back(segment.token);
+      out.tokens.push_back(segment.token);
       continue;
     }
     const Range range = segment.range;
@@ -58,6 +79,9 @@ void Tokenizer::Parts::add_literal(const AddedToken& token) {
 
 Tokenizer::Tokenizer(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {
   KVERN_CHECK(parts_ != nullptr && parts_->model != nullptr);
+  longest_ = kCharacterBytes;
+  for (size_t id = 0; id < vocab_size(); ++id)
+    longest_ = std::max(longest_, token_text(static_cast<TokenId>(id)).size());
 }
 
 Tokenizer::~Tokenizer() = default;
@@ -68,21 +92,23 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
     repaired = encodes_any_byte(*parts_) ? escape_invalid_bytes(text) : replace_invalid_utf8(text);
     text = repaired;
   }
-  std::vector<TokenId> out;
-  if (options.add_special) out = parts_->before;
+  std::vector<TokenId> tokens;
+  if (options.add_special) tokens = parts_->before;
+  Output out{.tokens = tokens, .most = options.most_tokens, .longest = longest_};
   const SpecialParsing parsing{.enabled = options.parse_special, .plain = options.plain};
   for (const Segment& segment : parts_->literals.split(text, parsing)) {
+    if (out.full()) return tokens;
     const Range range = segment.range;
     // Places in normalized text cannot be told from those in the given one: a stretch with plain parts is
     // plain there.
     if (segment.token >= 0)
-      out.push_back(segment.token);
+      tokens.push_back(segment.token);
     else
       encode_stretch(*parts_, text.substr(range.begin, range.end - range.begin), range.begin == 0,
                      parsing.allows(range), out);
   }
-  if (options.add_special) out.insert(out.end(), parts_->after.begin(), parts_->after.end());
-  return out;
+  if (options.add_special) tokens.insert(tokens.end(), parts_->after.begin(), parts_->after.end());
+  return tokens;
 }
 
 std::string Tokenizer::decode(std::span<const TokenId> ids, DecodeOptions options) const {

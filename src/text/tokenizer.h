@@ -4,6 +4,7 @@
 // gives, and one made from a GGUF file those of the tokenizer.json from which that file was converted.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -32,6 +33,9 @@ struct EncodeOptions {
   /// same (what a user wrote, inside a rendered template). Byte ranges of the text as given, which must then
   /// be UTF-8. Borrowed.
   std::span<const Range> plain = {};
+  /// Who takes no more tokens than this need not wait for them: encoding ends once there are more. The result
+  /// is longer than this then, and says nothing else.
+  size_t most_tokens = std::numeric_limits<size_t>::max();
 };
 
 struct DecodeOptions {
@@ -89,6 +93,7 @@ class Tokenizer {
  private:
   friend class StreamDecoder;
   std::unique_ptr<const Parts> parts_;
+  size_t longest_ = 0;  // bytes of a piece that become one token, at most
 };
 
 /// The text of one generation as it grows. All that push() and finish() return, joined, is decode() of all

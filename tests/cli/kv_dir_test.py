@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import sys
 import unittest
@@ -91,6 +92,23 @@ class Restarts(Saved):
                 self.assertGreater(self.chat(server, self.FIRST)[1], 40)
                 server.signal(signal.SIGTERM)
                 server.wait()
+
+    def test_a_model_that_is_written_to_is_served_no_more(self):
+        model = self.folder / "model.gguf"
+        shutil.copyfile(MODEL, model)
+        with Server("-m", model, "--kv-dir", self.directory, "--alias", "m", "--kv-save-after", "1h") as server:
+            self.chat(server, self.FIRST)
+            self.assertEqual(server.request("GET", "/health")[0], 200)
+            with open(model, "r+b") as file:
+                file.seek(-100, os.SEEK_END)
+                file.write(b"other weights")
+            for method, path in (("GET", "/health"), ("POST", "/v1/chat/completions"), ("POST", "/v1/kv/flush")):
+                status, data = server.request(method, path)
+                self.assertEqual(status, 503, path)
+                self.assertIn("model.gguf: the file changed while in use", json.loads(data)["error"]["message"])
+            server.signal(signal.SIGTERM)
+            server.wait()
+        self.assertEqual(os.listdir(self.directory + "/manifests"), [])
 
     def test_a_conversation_at_the_terminal_is_saved(self):
         flags = ("run", MODEL, "--kv-dir", self.directory, "--temp", 0, "-n", 12)

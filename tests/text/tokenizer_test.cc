@@ -49,6 +49,31 @@ TEST(Tokenizer, ANewTextHasNoTokensButThoseThatSurroundIt) {
   EXPECT_THAT(sentence_piece()->encode(""), ElementsAre(1));
 }
 
+TEST(Tokenizer, StopsWhenThereAreMoreTokensThanAreTaken) {
+  for (const auto& tokenizer : {byte_level(), sentence_piece()}) {
+    for (const std::string& text : {std::string("hello hello abc \u20ac \xff<|im_end|> hello"),
+                                    std::string(100, 'h'), std::string("a"), std::string()}) {
+      const auto all = tokenizer->encode(text, kSpecial);
+      for (size_t most = 0; most < all.size() + 2; ++most) {
+        const auto some =
+            tokenizer->encode(text, {.add_special = false, .parse_special = true, .most_tokens = most});
+        if (all.size() <= most) {
+          EXPECT_EQ(some, all) << text << " " << most;
+        } else {
+          EXPECT_GT(some.size(), most) << text;
+        }
+      }
+    }
+  }
+}
+
+TEST(Tokenizer, WorksLittleOnATextThatIsMuchTooLong) {
+  // As one piece, which no token is long enough for: not even cut into characters.
+  const std::string text(size_t{1} << 20, 'h');
+  EXPECT_EQ(sentence_piece()->encode(text, {.add_special = false, .most_tokens = 1000}).size(), 1001U);
+  EXPECT_LT(byte_level()->encode("a b c d e f g h", {.add_special = false, .most_tokens = 3}).size(), 15U);
+}
+
 TEST(Tokenizer, AddsBosOnceWhateverTheTextBeginsWith) {
   const auto tokenizer = sentence_piece();
   EXPECT_TRUE(tokenizer->adds_bos());

@@ -124,8 +124,10 @@ Result<RenderedChat> ChatPrompt::render(const ChatFormat& format, const Clock& c
                     .opens_reasoning = format.reasons() && ends_in_reasoning(rendered)};
   // A template that writes the beginning-of-text token itself must not get a second one.
   const bool has_bos = !format.bos().empty() && rendered.starts_with(format.bos());
-  chat.tokens = format.tokenizer().encode(
-      chat.prompt.text, {.add_special = !has_bos, .parse_special = true, .plain = chat.prompt.plain});
+  chat.tokens = format.tokenizer().encode(chat.prompt.text, {.add_special = !has_bos,
+                                                             .parse_special = true,
+                                                             .plain = chat.prompt.plain,
+                                                             .most_tokens = options.most_tokens});
   return chat;
 }
 

@@ -1,7 +1,9 @@
 // From a conversation to the tokens that a chat model was trained on.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +24,8 @@ struct ChatOptions {
   bool continue_final_message = false;
   /// More variables for the template ("enable_thinking"). They cannot replace those of the conversation.
   json::object variables;
+  /// text::EncodeOptions::most_tokens.
+  size_t most_tokens = std::numeric_limits<size_t>::max();
 };
 
 /// A rendered conversation.

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "server/protocol/prompt_length.h"
+
 namespace kvern::server {
 namespace {
 
@@ -46,11 +48,7 @@ Status apply_tools(const ToolRequest& tools, const ProtocolContext& context, Cha
 
 Status check_length(size_t tokens, const FieldNames& names, const ProtocolContext& context) {
   if (tokens == 0) return invalid(std::string(names.prompt), "it makes an empty prompt");
-  if (static_cast<int64_t>(tokens) <= context.engine.context_tokens()) return Ok{};
-  return fail(ErrorCode::kExhausted,
-              fmt::format("This model's maximum context length is {} tokens, and the {} have {}.",
-                          context.engine.context_tokens(), names.prompt, tokens),
-              "prompt");
+  return check_prompt_length(tokens, fmt::format("the {} have", names.prompt), context.engine);
 }
 
 }  // namespace
@@ -77,6 +75,7 @@ Status plan_chat(ChatWishes wishes, const FieldNames& names, const ProtocolConte
     return fail(ErrorCode::kUnsupported, context.chat.error().message, std::string(names.prompt));
   plan.service.grammar = std::move(wishes.grammar);
   KVERN_TRY_STATUS(apply_tools(wishes.tools, context, plan));
+  wishes.options.most_tokens = most_counted_tokens(context.engine);
   KVERN_TRY(engine::RenderedChat rendered, render_chat(wishes, names, context));
   KVERN_TRY_STATUS(check_length(rendered.tokens.size(), names, context));
   engine::GenerateRequest& generate = plan.service.generate;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/load/engine.h"
 #include "engine/request/generation_service.h"
 
 namespace kvern::server {
@@ -12,6 +13,15 @@ constexpr FieldNames kTextFields{.prompt = "prompt", .max_new_tokens = "max_toke
 
 Error error(ErrorCode code, std::string where, bool retryable = false) {
   return {.code = code, .message = "m", .where = std::move(where), .retryable = retryable};
+}
+
+TEST(RequestErrors, of_a_model_whose_file_has_changed) {
+  const Error changed = error(ErrorCode::kCorrupt, std::string(engine::kWeights));
+  for (const ApiError& api : {submit_error(changed, kChatFields), run_error(changed)}) {
+    EXPECT_EQ(api.status, 503);
+    EXPECT_EQ(api.code, "model_changed");
+    EXPECT_FALSE(api.param);
+  }
 }
 
 TEST(RequestErrors, of_requests) {

@@ -11,6 +11,7 @@
 #include "server/protocol/openai/prompt_fields.h"
 #include "server/protocol/openai/template_fields.h"
 #include "server/protocol/openai/tool_fields.h"
+#include "server/protocol/prompt_length.h"
 #include "server/protocol/request_fields.h"
 
 namespace kvern::server::kv {
@@ -34,6 +35,7 @@ Result<std::vector<int32_t>> read_conversation(ObjectReader& body, const Protoco
   for (engine::ChatMessage& message : messages) wishes.prompt.add(std::move(message));
   KVERN_TRY(wishes.tools, openai::read_tools(body, context.limits.max_tools));
   KVERN_TRY(wishes.options, openai::read_template_fields(body, **context.chat));
+  wishes.options.most_tokens = most_counted_tokens(context.engine);
   KVERN_TRY(engine::RenderedChat rendered, render_chat(wishes, openai::kChatFields, context));
   return std::move(rendered.tokens);
 }
@@ -61,13 +63,8 @@ Result<SessionRequest> read_session_request(const json::value& value, const Prot
     KVERN_TRY(request.tokens, read_conversation(body, context));
   }
   KVERN_TRY_STATUS(body.finish());
+  KVERN_TRY_STATUS(check_prompt_length(request.tokens.size(), "the prompt has", context.engine));
   const auto tokens = std::ssize(request.tokens);
-  if (tokens > context.engine.context_tokens()) {
-    return fail(ErrorCode::kExhausted,
-                fmt::format("This model's maximum context length is {} tokens, and the prompt has {}.",
-                            context.engine.context_tokens(), tokens),
-                "prompt");
-  }
   if (tokens < context.saved->least_tokens()) {
     return invalid("prompt", fmt::format("it has {} tokens, and those of less than {} are not saved", tokens,
                                          context.saved->least_tokens()));

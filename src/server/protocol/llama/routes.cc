@@ -1,5 +1,6 @@
 #include "server/protocol/llama/routes.h"
 
+#include <string>
 #include <utility>
 
 #include "server/http/http_error.h"
@@ -14,7 +15,7 @@ namespace {
 
 constexpr FieldNames kFields{.prompt = "messages", .max_new_tokens = "n_predict"};
 
-using Answer = Result<json::object> (*)(const json::value& body, const ProtocolContext& context);
+using Answer = Result<std::string> (*)(const json::value& body, const ProtocolContext& context);
 
 /// A route that turns a body into an answer at once.
 void add_plain(Router& router, const ProtocolContext& context, std::string_view path, Answer answer) {
@@ -23,7 +24,7 @@ void add_plain(Router& router, const ProtocolContext& context, std::string_view 
     if (!body) return exchange->respond(error_response(request_error(body.error(), kFields)));
     const auto result = answer(*body, context);
     if (!result) return exchange->respond(error_response(request_error(result.error(), kFields)));
-    exchange->respond({.body = to_json(*result)});
+    exchange->respond({.body = *result});
   });
 }
 

@@ -12,7 +12,7 @@
 
 namespace kvern::server::llama {
 
-Result<json::object> apply_template(const json::value& value, const ProtocolContext& context) {
+Result<std::string> apply_template(const json::value& value, const ProtocolContext& context) {
   KVERN_TRY(ObjectReader body, ObjectReader::of(value, ""));
   KVERN_TRY_STATUS(read_model(body, context));
   if (!context.chat) return fail(ErrorCode::kUnsupported, context.chat.error().message, "messages");
@@ -22,8 +22,9 @@ Result<json::object> apply_template(const json::value& value, const ProtocolCont
   KVERN_TRY(wishes.tools, openai::read_tools(body, context.limits.max_tools));
   KVERN_TRY(wishes.options, openai::read_template_fields(body, **context.chat));
   KVERN_TRY_STATUS(body.finish());
+  wishes.options.most_tokens = 0;  // the text is what is wanted
   KVERN_TRY(engine::RenderedChat rendered, render_chat(wishes, openai::kChatFields, context));
-  return json::object{{"prompt", std::move(rendered.prompt.text)}};
+  return to_json(json::object{{"prompt", std::move(rendered.prompt.text)}});
 }
 
 }  // namespace kvern::server::llama

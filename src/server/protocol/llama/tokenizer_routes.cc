@@ -1,5 +1,6 @@
 #include "server/protocol/llama/tokenizer_routes.h"
 
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ json::value piece_json(const std::string& bytes) {
 
 }  // namespace
 
-Result<json::object> tokenize(const json::value& value, const ProtocolContext& context) {
+Result<std::string> tokenize(const json::value& value, const ProtocolContext& context) {
   KVERN_TRY(ObjectReader body, ObjectReader::of(value, ""));
   KVERN_TRY(const std::string content, body.required_string("content"));
   KVERN_TRY(const auto add_special, body.boolean("add_special"));
@@ -33,19 +34,28 @@ Result<json::object> tokenize(const json::value& value, const ProtocolContext& c
   KVERN_TRY(const auto with_pieces, body.boolean("with_pieces"));
   KVERN_TRY_STATUS(body.finish());
   KVERN_TRY(const text::Tokenizer* tokenizer, tokenizer_of(context, "content"));
-  json::array tokens;
+  if (content.size() > kMostText) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("content: has {} bytes, more than the {} that are taken at once", content.size(),
+                            kMostText),
+                "content");
+  }
+  std::string answer = "{\"tokens\":[";
   for (const text::TokenId token : tokenizer->encode(
            content,
            {.add_special = add_special.value_or(false), .parse_special = parse_special.value_or(true)})) {
-    if (with_pieces.value_or(false))
-      tokens.push_back(json::object{{"id", token}, {"piece", piece_json(tokenizer->token_bytes(token))}});
-    else
-      tokens.push_back(token);
+    if (answer.back() != '[') answer += ',';
+    if (with_pieces.value_or(false)) {
+      answer += fmt::format("{{\"id\":{},\"piece\":{}}}", token,
+                            to_json(piece_json(tokenizer->token_bytes(token))));
+    } else {
+      fmt::format_to(std::back_inserter(answer), "{}", token);
+    }
   }
-  return json::object{{"tokens", std::move(tokens)}};
+  return answer + "]}";
 }
 
-Result<json::object> detokenize(const json::value& value, const ProtocolContext& context) {
+Result<std::string> detokenize(const json::value& value, const ProtocolContext& context) {
   KVERN_TRY(ObjectReader body, ObjectReader::of(value, ""));
   KVERN_TRY(const json::array* array, body.array("tokens"));
   if (array == nullptr) {
@@ -61,7 +71,7 @@ Result<json::object> detokenize(const json::value& value, const ProtocolContext&
     KVERN_TRY(const int64_t token, read_integer((*array)[i], fmt::format("tokens[{}]", i), {0, last}));
     tokens.push_back(static_cast<text::TokenId>(token));
   }
-  return json::object{{"content", tokenizer->decode(tokens, {.skip_special = false})}};
+  return to_json(json::object{{"content", tokenizer->decode(tokens, {.skip_special = false})}});
 }
 
 }  // namespace kvern::server::llama

@@ -7,6 +7,7 @@
 
 #include "server/protocol/openai/constraint_fields.h"
 #include "server/protocol/openai/prompt_fields.h"
+#include "server/protocol/prompt_length.h"
 #include "server/protocol/request_fields.h"
 
 namespace kvern::server::openai {
@@ -45,12 +46,7 @@ Result<std::vector<Tokens>> read_prompts(ObjectReader& body, const ProtocolConte
 }
 
 Status check_length(const Tokens& prompt, const ProtocolContext& context) {
-  const auto tokens = static_cast<int64_t>(prompt.size());
-  if (tokens <= context.engine.context_tokens()) return Ok{};
-  return fail(ErrorCode::kExhausted,
-              fmt::format("This model's maximum context length is {} tokens, and the prompt has {}.",
-                          context.engine.context_tokens(), tokens),
-              "prompt");
+  return check_prompt_length(prompt.size(), "the prompt has", context.engine);
 }
 
 /// n and best_of to what the service is asked for.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "server/protocol/fields.h"
+#include "server/protocol/prompt_length.h"
 
 namespace kvern::server::openai {
 namespace {
@@ -19,7 +20,8 @@ std::unexpected<Error> invalid(const std::string& path, std::string message) {
 Result<Tokens> read_text(std::string_view text, const std::string& path, const ProtocolContext& context) {
   const text::Tokenizer* tokenizer = context.engine.tokenizer();
   if (tokenizer == nullptr) return invalid(path, "this model has no tokenizer; give token ids");
-  Tokens tokens = tokenizer->encode(text, {.add_special = true, .parse_special = true});
+  Tokens tokens = tokenizer->encode(
+      text, {.add_special = true, .parse_special = true, .most_tokens = most_counted_tokens(context.engine)});
   if (tokens.empty()) return invalid(path, "it is empty, and this model has no beginning-of-text token");
   return tokens;
 }

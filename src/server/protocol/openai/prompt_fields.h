@@ -12,7 +12,7 @@
 namespace kvern::server::openai {
 
 /// The tokens of one prompt at a path: at least one. Text gets the model's beginning-of-text token; ids are
-/// taken as they are, if the model has them.
+/// taken as they are, if the model has them. Text is encoded up to most_counted_tokens().
 Result<std::vector<engine::TokenId>> read_prompt(const json::value& value, const std::string& path,
                                                  const ProtocolContext& context);
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/protocol/llama/tokenizer_routes.h"
 #include "server/protocol/support/field_table.h"
 #include "server/protocol/support/protocol_world.h"
 #include "support/result_matchers.h"
@@ -153,6 +154,7 @@ TEST_F(LlamaRoutesTest, what_is_wrong_is_named) {
   refused("/tokenize", R"({"content": 1})", "content");
   refused("/tokenize", R"({"content": "a", "with_pieces": 1})", "with_pieces");
   refused("/tokenize", R"({"content": "a", "typo": 1})", "typo");
+  refused("/tokenize", to_json(json::object{{"content", std::string(kMostText + 1, '+')}}), "content");
   refused("/detokenize", "{}", "tokens");
   refused("/detokenize", R"({"tokens": "a"})", "tokens");
   refused("/detokenize", R"({"tokens": [1, -1]})", "tokens[1]");

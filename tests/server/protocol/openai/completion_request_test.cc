@@ -93,6 +93,8 @@ TEST_F(CompletionRequestTest, a_prompt_that_is_too_long_names_both_numbers) {
   for (int i = 1; i < 1025; ++i) ids += ",1";
   EXPECT_ERROR(read("\"prompt\": [" + ids + "]"), kExhausted,
                "maximum context length is 1024 tokens, and the prompt has 1025");
+  EXPECT_ERROR(read("\"prompt\": \"" + std::string(100'000, '+') + "\""), kExhausted,
+               "maximum context length is 1024 tokens, and the prompt has more than 2048");
 }
 
 }  // namespace
