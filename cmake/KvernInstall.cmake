@@ -41,5 +41,5 @@ set(KVERN_SYSTEMD_UNIT_DIR "lib/systemd/system" CACHE STRING "Where the unit goe
 if(KVERN_SYSTEMD_UNIT_DIR)
   install(FILES ${PROJECT_SOURCE_DIR}/packaging/kvern.service DESTINATION ${KVERN_SYSTEMD_UNIT_DIR})
 endif()
-install(FILES ${PROJECT_SOURCE_DIR}/packaging/kvern.conf ${PROJECT_SOURCE_DIR}/packaging/haproxy.cfg ${PROJECT_SOURCE_DIR}/docs/server.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES ${PROJECT_SOURCE_DIR}/packaging/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME service.md)
+# In two folders as in the source, so that links between pages hold.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/packaging DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -162,6 +162,7 @@ void add_generate(CLI::App& app, Command& chosen) {
       ->type_name("TEXT");
   chat->excludes(ids);
   add_generation_flags(command, flags->generation);
+  add_probability_flags(command, flags->generation);
   command.add_flag("--json", flags->json, "One JSON object instead of text");
   command.footer(
       "Examples:\n"

@@ -114,6 +114,9 @@ void add_generation_flags(CLI::App& command, GenerationFlags& flags) {
       ->allow_extra_args(false)
       ->type_name("TEXT");
   command.add_flag("--ignore-eos", flags.ignore_end_tokens, "Go on after end-of-generation tokens");
+}
+
+void add_probability_flags(CLI::App& command, GenerationFlags& flags) {
   command
       .add_option("--logprobs", flags.sampling.top_logprobs,
                   "With --json: log-probabilities of the N likeliest tokens")

@@ -34,6 +34,8 @@ struct GenerationFlags {
 std::string is_seed(const std::string& text);
 
 void add_generation_flags(CLI::App& command, GenerationFlags& flags);
+/// Those of what only a JSON answer can show.
+void add_probability_flags(CLI::App& command, GenerationFlags& flags);
 
 /// An error of the request with the flag's name in place of the parameter's.
 Error named_by_flag(Error error);

@@ -29,6 +29,7 @@ Result<ExitCode> serve(Environment& environment, CLI::App& command, const ServeF
   KVERN_TRY(const ConfigSources sources, read_sources(environment.files, flags));
   KVERN_TRY(const ConfigOrigins origins, apply_sources(command, sources));
   KVERN_TRY_STATUS(check_serve_flags(flags));
+  KVERN_TRY_STATUS(check_has_effect(origins));
   if (!flags.check) return run_server(environment, flags);
   KVERN_TRY_STATUS(check_server(environment, flags));
   KVERN_TRY_STATUS(write_stdout(effective_config(command, origins, secret_serve_options())));

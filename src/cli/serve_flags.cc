@@ -298,4 +298,30 @@ Status check_serve_flags(const ServeFlags& flags) {
   return Ok{};
 }
 
+Status check_has_effect(const ConfigOrigins& origins) {
+  struct Need {
+    const char* setting;
+    std::vector<std::string> needed;  // one of them
+  };
+  const Need needs[] = {{"kv-dir-size", {"kv-dir"}},
+                        {"no-journal", {"kv-dir"}},
+                        {"journal-sync", {"kv-dir"}},
+                        {"kv-save-after", {"kv-dir", "kv-remote"}},
+                        {"kv-flush-timeout", {"kv-dir", "kv-remote"}},
+                        {"kv-remote-ttl", {"kv-remote"}},
+                        {"kv-remote-timeout", {"kv-remote"}}};
+  for (const auto& [setting, needed] : needs) {
+    const auto is_there = [&](const std::string& name) { return origins.contains(name); };
+    const auto given = origins.find(setting);
+    if (given == origins.end() || std::ranges::any_of(needed, is_there)) continue;
+    // A file may hold all settings, as --check prints them.
+    if (given->second != "flag" && !given->second.starts_with("KVERN_")) continue;
+    std::string flags;
+    for (const std::string& name : needed) flags += (flags.empty() ? "--" : " or --") + name;
+    const std::string where = given->second == "flag" ? std::string("--") + setting : given->second;
+    return fail(ErrorCode::kInvalidArgument, std::string(setting) + " does nothing without " + flags, where);
+  }
+  return Ok{};
+}
+
 }  // namespace kvern::cli

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/config_sources.h"
 #include "cli/model_options.h"
 #include "cli/serve_log.h"
 #include "engine/loop/loop_options.h"
@@ -69,5 +70,8 @@ const std::vector<std::string>& secret_serve_options();
 
 /// What flags say only together: kInvalidArgument names them.
 Status check_serve_flags(const ServeFlags& flags);
+
+/// kInvalidArgument for a flag or variable that does nothing without another setting, which is missing.
+Status check_has_effect(const ConfigOrigins& origins);
 
 }  // namespace kvern::cli

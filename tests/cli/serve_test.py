@@ -167,6 +167,13 @@ class Settings(Test):
         settings = self.settings("-m", MODEL, "--max-queue", "4", environment={"KVERN_MAX_QUEUE": ""})
         self.assertEqual(settings["max-queue"], ('"4"', "flag"))
 
+    def test_settings_that_do_nothing_are_refused(self):
+        self.fails(("-m", MODEL, "--no-journal"), 2, "--no-journal", "without --kv-dir")
+        self.fails(("-m", MODEL, "--kv-save-after", "1s"), 2, "--kv-save-after", "--kv-dir or --kv-remote")
+        self.fails(("-m", MODEL), 2, "KVERN_KV_REMOTE_TTL", "--kv-remote", environment={"KVERN_KV_REMOTE_TTL": "5s"})
+        settings = self.settings("-m", MODEL, "--kv-dir", str(self.folder / "kv"), "--no-journal", "--kv-save-after", "1s")
+        self.assertEqual(settings["no-journal"], ("true", "flag"))
+
     def test_keys_are_never_printed(self):
         self.settings("-m", MODEL, "--api-key", "alice:secret-1", environment={"KVERN_API_KEY_FILE": self.file("k", "b:x\n")})
         self.assertNotIn("secret-1", self.text)

@@ -66,8 +66,9 @@ Result<SessionRequest> read_session_request(const json::value& value, const Prot
   KVERN_TRY_STATUS(check_prompt_length(request.tokens.size(), "the prompt has", context.engine));
   const auto tokens = std::ssize(request.tokens);
   if (tokens < context.saved->least_tokens()) {
-    return invalid("prompt", fmt::format("it has {} tokens, and those of less than {} are not saved", tokens,
-                                         context.saved->least_tokens()));
+    return invalid(prompt != nullptr ? "prompt" : "messages",
+                   fmt::format("it has {} tokens, and those of less than {} are not saved", tokens,
+                               context.saved->least_tokens()));
   }
   return request;
 }
