@@ -96,6 +96,10 @@ async def hostile_client(world, act, seed):
                 world.fault("a slow reader was cut")
 
 
+# The choices of the oldest request may stand outside beyond the limit (docs/scheduling.md): three of 200 tokens, in f16.
+LARGEST_REQUEST = 3 * 200 * 4096
+
+
 def key_value_bytes(metrics):
     """Of the budget: in use, and free in blocks that something is in use of."""
     return metrics['kvern_kv_bytes{kind="live"}'] + metrics['kvern_kv_bytes{kind="slack"}']
@@ -113,7 +117,7 @@ async def observe(world):
             world.fault(f"{key_value_bytes(metrics):.0f} bytes of keys and values are more than the budget")
         outside = metrics['kvern_kv_bytes{kind="outside"}']
         world.counts["most bytes outside"] = max(world.counts["most bytes outside"], int(outside))
-        if outside > metrics["kvern_kv_outside_limit_bytes"]:
+        if outside > metrics["kvern_kv_outside_limit_bytes"] + LARGEST_REQUEST:
             world.fault(f"{outside:.0f} bytes stand outside, more than may")
         world.counts["most rows at once"] = max(world.counts["most rows at once"], int(metrics["vllm:num_requests_running"]))
         world.counts["most connections"] = max(world.counts["most connections"], int(metrics["kvern_http_connections"]))
