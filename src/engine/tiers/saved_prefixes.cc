@@ -196,7 +196,7 @@ Result<IncomingReport> SavedPrefixes::import_from(const std::string& name_space,
                                                   bool pinned) {
   const store::PrefixSpace space = space_of(name_space);
   return store::import_entries(parts_.store, source,
-                               {.model = space.identity.model, .root = space.root, .pinned = pinned});
+                               {.model = space.identity.model, .space = space, .pinned = pinned});
 }
 
 }  // namespace kvern::engine

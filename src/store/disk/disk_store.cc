@@ -249,8 +249,10 @@ Result<LoadedPiece> DiskStore::check_piece(const Manifest& m, size_t index, Bloc
   KVERN_TRY_STATUS(std::move(read.status));
   const ManifestPiece& piece = m.pieces[index];
   KVERN_TRY(const BlockView view, decode_block(*piece.block, read.buffer.bytes()));
+  // The block is whole, and others may need it: it is the manifest that is wrong.
   if (view.info != block_info_of(m, index))
-    return fail(ErrorCode::kCorrupt, "a block is not what its manifest says", piece.block->to_string());
+    return fail(ErrorCode::kInvalidArgument, "a block is not what its manifest says",
+                piece.block->to_string());
   counters_.bytes_read += read.buffer.size();
   know_good(*piece.block);
   return LoadedPiece{.buffer = std::move(read.buffer), .bytes = view.payload};

@@ -55,16 +55,18 @@ Result<Manifest> pack_entry(const NewEntry& entry, const PackOptions& options,
   return m;
 }
 
+bool has_identity(const Manifest& m, const PrefixSpace& space) {
+  return m.model == space.identity.model && m.tokenizer == space.identity.tokenizer &&
+         m.space == space.names && m.root == space.root && m.identity == space.identity.cache;
+}
+
 bool is_entry_of(const Manifest& m, const WantedEntry& wanted) {
-  const PrefixIdentity& id = wanted.space.identity;
-  const bool same_identity = m.model == id.model && m.tokenizer == id.tokenizer &&
-                             m.space == wanted.space.names && m.root == wanted.space.root &&
-                             m.identity == id.cache;
   const auto count = static_cast<size_t>(wanted.tokens);
   const bool same_tokens =
       count <= m.tokens.size() && count <= wanted.prompt.size() &&
       std::equal(wanted.prompt.begin(), wanted.prompt.begin() + wanted.tokens, m.tokens.begin());
-  return same_identity && same_tokens && m.minimum_reusable <= wanted.tokens && m.page == wanted.page;
+  return has_identity(m, wanted.space) && same_tokens && m.minimum_reusable <= wanted.tokens &&
+         m.page == wanted.page;
 }
 
 BlockInfo block_info_of(const Manifest& m, size_t index) {

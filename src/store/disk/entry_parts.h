@@ -33,6 +33,9 @@ struct PackOptions {
 Result<Manifest> pack_entry(const NewEntry& entry, const PackOptions& options,
                             const std::function<Status(PackedBlock)>& take);
 
+/// Whether all that the manifest says of whose it is says that it is this one's.
+bool has_identity(const Manifest& manifest, const PrefixSpace& space);
+
 /// What is looked for.
 struct WantedEntry {
   const PrefixSpace& space;

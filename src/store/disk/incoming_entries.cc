@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "store/block/manifest_format.h"
+#include "store/disk/entry_parts.h"
 
 namespace kvern::store {
 
@@ -40,17 +41,22 @@ Status IncomingEntries::add_manifest(const ContentName& name, std::vector<std::b
   if (manifest.tokens.empty())
     return fail(ErrorCode::kCorrupt, "a saved prefix has at least one token", name.to_string());
   KVERN_TRY(IndexedEntry indexed, store_.indexed_entry(name, manifest, bytes.size()));
-  for (const IndexedBlock& block : indexed.blocks) {
-    if (blocks_.contains(block.name)) continue;
-    const MutexLock lock(store_.mutex_);
-    KVERN_TRY_STATUS(store_.check_index());
-    KVERN_TRY(const auto here, store_.index_->block_bytes(block.name));
-    if (!here) {
-      return fail(ErrorCode::kCorrupt,
-                  "a block of this prefix did not come with it: " + block.name.to_string(), name.to_string());
-    }
-  }
+  KVERN_TRY_STATUS(check_blocks(name, manifest));
   entries_.push_back({name, std::move(bytes), std::move(indexed)});
+  return Ok{};
+}
+
+Status IncomingEntries::check_blocks(const ContentName& name, const Manifest& manifest) {
+  for (size_t i = 0; i < manifest.pieces.size(); ++i) {
+    const auto& block = manifest.pieces[i].block;
+    if (!block) continue;
+    const auto bytes = store_.blocks_.read(*block, block_bytes_of(manifest, i));
+    const auto view = bytes ? decode_block(*block, bytes->bytes()) : std::unexpected(bytes.error());
+    if (view && view->info == block_info_of(manifest, i)) continue;
+    // The same words for one that is here and another's: whether it is, is not for everybody to know.
+    return fail(ErrorCode::kCorrupt, "a block of this prefix did not come with it: " + block->to_string(),
+                name.to_string());
+  }
   return Ok{};
 }
 

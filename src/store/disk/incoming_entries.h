@@ -37,7 +37,7 @@ class IncomingEntries {
   /// Both have been checked against their names.
   Status add_block(const ContentName& name, std::span<const std::byte> bytes);
   /// kUnsupported when it does not fit the directory, kCorrupt when it names a block that has neither come
-  /// nor is here.
+  /// nor is here, or one of another place, model or client: nobody gets at a block by knowing its name.
   Status add_manifest(const ContentName& name, std::vector<std::byte> bytes);
   /// Makes all of it visible, entry after entry, each durable. kExhausted when the directory may not hold so
   /// much.
@@ -52,6 +52,7 @@ class IncomingEntries {
   IncomingEntries(DiskStore& store, std::unique_ptr<FileLock> held) : store_(store), held_(std::move(held)) {}
   Result<std::optional<ContentName>> same(const Entry& entry, bool pinned);
   Status check_size() const;
+  Status check_blocks(const ContentName& name, const Manifest& manifest);
   void take_back();
 
   DiskStore& store_;

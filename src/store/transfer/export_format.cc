@@ -173,6 +173,8 @@ Status ExportReader::check_end(const ContentName& name, uint64_t bytes) {
     return corrupt("its end does not fit what came before");
   if (blocks_ != header_.blocks || entries_ != header_.entries || taken_ != header_.file_bytes)
     return corrupt("it does not hold as much as its header says");
+  std::byte more{};
+  if (source_({&more, 1})) return corrupt("there is something behind its end");
   return Ok{};
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "store/block/manifest_format.h"
+#include "store/disk/entry_parts.h"
 
 namespace kvern::store {
 namespace {
@@ -14,15 +15,17 @@ Status check_welcome(const ContentName& name, const Manifest& manifest, const Im
                     options.model->to_string(),
                 name.to_string());
   }
-  if (options.root && manifest.root != *options.root) {
+  if (!options.space || has_identity(manifest, *options.space)) return Ok{};
+  if (manifest.root != options.space->root) {
     return fail(
         ErrorCode::kInvalidArgument,
         "this prefix is of the same model, but of another tokenizer, type of keys and values, adapter "
         "or client: it belongs to " +
-            to_hex(manifest.root) + ", and wanted is one of " + to_hex(*options.root),
+            to_hex(manifest.root) + ", and wanted is one of " + to_hex(options.space->root),
         name.to_string());
   }
-  return Ok{};
+  return fail(ErrorCode::kInvalidArgument, "what this prefix says of whose it is contradicts itself",
+              name.to_string());
 }
 
 }  // namespace

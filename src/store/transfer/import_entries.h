@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "store/disk/disk_store.h"
 #include "store/disk/incoming_entries.h"
+#include "store/prefix/prefix_space.h"
 #include "store/transfer/export_format.h"
 
 namespace kvern::store {
@@ -14,8 +15,8 @@ namespace kvern::store {
 struct ImportOptions {
   /// Whose state is welcome; anybody's when there is none.
   std::optional<ModelFingerprint> model;
-  /// All of PrefixSpace: model, tokenizer, codec, adapter and tenant.
-  std::optional<Sha256Digest> root;
+  /// Model, tokenizer, codec, adapter and tenant.
+  std::optional<PrefixSpace> space;
   bool pinned = false;
 };
 

@@ -2,10 +2,12 @@
 // tests/store/transfer/import_entries_test.cc.
 #include "store/disk/incoming_entries.h"
 
+#include <algorithm>
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include "store/block/manifest_format.h"
 #include "store/entries.h"
 #include "support/result_matchers.h"
 
@@ -43,6 +45,32 @@ TEST(IncomingEntries, RelyOnBlocksThatAreHereAndKeepThem) {
   ASSERT_EQ(store->list()->size(), 1U);
   EXPECT_TRUE(store->list()->front().pinned);
   EXPECT_EQ(store->list()->front().usable, 40);
+  EXPECT_TRUE(store->verify()->problems.empty());
+}
+
+// Who knows or guesses the name of a block does not get at it.
+TEST(IncomingEntries, NameNoBlocksOfOtherClients) {
+  Place place;
+  ASSERT_OK_AND_ASSIGN(const auto store, place.open());
+  ASSERT_OK(store->put(make_entry(test::space_named("model"), tokens_of(40, 1))));
+  Manifest manifest = *store->manifest(store->list()->front().manifest);
+  const auto refused = [&](const Manifest& changed) {
+    EncodedManifest encoded = encode_manifest(changed);
+    auto incoming = IncomingEntries::begin(*store);
+    ASSERT_TRUE(incoming.has_value());
+    EXPECT_ERROR(incoming->add_manifest(encoded.name, std::move(encoded.bytes)), kCorrupt,
+                 "did not come with it");
+  };
+  Manifest foreign = manifest;
+  foreign.space = test::digest_of("another client");
+  refused(foreign);
+  Manifest swapped = manifest;
+  const auto has_block = [](const ManifestPiece& piece) { return piece.block.has_value(); };
+  const auto first = std::ranges::find_if(swapped.pieces, has_block);
+  const auto second = std::find_if(std::next(first), swapped.pieces.end(), has_block);
+  ASSERT_NE(second, swapped.pieces.end());
+  std::swap(first->block, second->block);
+  refused(swapped);
   EXPECT_TRUE(store->verify()->problems.empty());
 }
 

@@ -101,19 +101,33 @@ TEST(Import, RefusesOtherModelsClientsAndPagesAndNamesBoth) {
   const auto refused = import_entries(*store, source_of(bytes), {.model = wanted});
   EXPECT_ERROR(refused, kInvalidArgument, samples.space->identity.model.to_string());
   EXPECT_ERROR(refused, kInvalidArgument, wanted.to_string());
-  const Sha256Digest root = test::digest_of("another client");
+  PrefixSpace client = *samples.space;
+  client.root = test::digest_of("another client");
   const auto foreign =
-      import_entries(*store, source_of(bytes), {.model = samples.space->identity.model, .root = root});
-  EXPECT_ERROR(foreign, kInvalidArgument, to_hex(root));
+      import_entries(*store, source_of(bytes), {.model = samples.space->identity.model, .space = client});
+  EXPECT_ERROR(foreign, kInvalidArgument, to_hex(client.root));
   EXPECT_ERROR(foreign, kInvalidArgument, to_hex(samples.space->root));
+  PrefixSpace mixed = *samples.space;
+  mixed.names = client.root;
+  EXPECT_ERROR(import_entries(*store, source_of(bytes), {.space = mixed}), kInvalidArgument,
+               "contradicts itself");
   EXPECT_TRUE(store->list()->empty());
   EXPECT_OK(import_entries(*store, source_of(bytes),
-                           {.model = samples.space->identity.model, .root = samples.space->root}));
+                           {.model = samples.space->identity.model, .space = *samples.space}));
   Place pages;
   pages.options.chain.page = 32;
   ASSERT_OK_AND_ASSIGN(const auto other, pages.open());
   EXPECT_ERROR(import_entries(*other, source_of(bytes), {}), kUnsupported,
                "pages of 16 positions, its directory of 32");
+}
+
+TEST(Import, RefusesWhatComesBehindTheEnd) {
+  Bytes bytes = sample_file();
+  bytes.push_back(std::byte{0});
+  Place place;
+  ASSERT_OK_AND_ASSIGN(const auto store, place.open());
+  EXPECT_ERROR(import_entries(*store, source_of(bytes), {}), kCorrupt, "behind its end");
+  EXPECT_TRUE(store->list()->empty());
 }
 
 TEST(Import, OfADamagedFileShowsNothing) {

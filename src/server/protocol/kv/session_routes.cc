@@ -82,7 +82,8 @@ void save_computed(const ProtocolContext& context, Exchange& exchange, const Ses
 }
 
 void respond_run_error(Exchange& exchange, const Error& error) {
-  exchange.respond(error_response(submit_error(error, kSessionFields)));
+  const bool late = error.where == engine::kDeadline;
+  exchange.respond(error_response(late ? run_error(error) : submit_error(error, kSessionFields)));
 }
 
 void save_session(const ProtocolContext& context, Executor& patient, const ExchangePtr& exchange) {

@@ -15,7 +15,7 @@ namespace kvern::server::llama {
 /// The answer as text: a tree of it would take a hundred times the memory. Text of more than kMostText bytes
 /// is refused.
 Result<std::string> tokenize(const json::value& body, const ProtocolContext& context);
-inline constexpr size_t kMostText = size_t{4} << 20;
+inline constexpr size_t kMostText = size_t{1} << 20;
 
 /// Body {tokens} -> {"content"}: special tokens as they are spelt. Errors name an id that does not exist.
 Result<std::string> detokenize(const json::value& body, const ProtocolContext& context);
