@@ -37,6 +37,7 @@ bool Batch::may_join(Row& row) const {
   others.push_back(&row);
   if (storage_.all_fit(running_, others)) return true;
   std::vector<Standing> standings;
+  standings.reserve(requests.size() + 1);
   for (const Request* request : requests) {
     const bool rests = std::ranges::all_of(request->rows, [](const auto& each) { return each->rests; });
     standings.push_back(standing_of(*request, rests ? Growth::kNone : Growth::kSoon));
@@ -59,6 +60,7 @@ void Batch::look_outside() {
     return;
   }
   std::vector<Standing> standings;
+  standings.reserve(requests.size());
   for (const Request* request : requests) standings.push_back(standing_of(*request, Growth::kNone));
   for (size_t i = 0; i < requests.size(); ++i) {
     const Standing now = standings[i];
