@@ -29,7 +29,10 @@ bool PositionSet::add(const Position& position) {
 // The set is filled when the list becomes long.
 void Stepper::add_once(std::vector<Position>& positions, const Position& position, size_t limit,
                        PositionSet& known) {
-  if (positions.size() >= limit) return;
+  if (positions.size() >= limit) {
+    dropped_ = true;
+    return;
+  }
   if (positions.size() < kFew) {
     if (std::ranges::find(positions, position) == positions.end()) positions.push_back(position);
     return;

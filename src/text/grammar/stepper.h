@@ -70,12 +70,13 @@ class Stepper {
   }
   /// How many states were looked at so far: a measure of time.
   uint64_t work() const { return work_done_; }
+  /// Ways were dropped (kMaxPositions): texts that the grammar has may have been lost.
+  bool dropped() const { return dropped_; }
 
  private:
   bool step_all(std::span<const Position> from, uint8_t byte, std::vector<Position>& to);
   void look_later(Position position);
-  static void add_once(std::vector<Position>& positions, const Position& position, size_t limit,
-                       PositionSet& known);
+  void add_once(std::vector<Position>& positions, const Position& position, size_t limit, PositionSet& known);
   /// Some rule that the state calls can begin with the byte.
   bool begins_call(const Automaton::State& state, uint8_t byte) const;
 
@@ -85,6 +86,7 @@ class Stepper {
   PositionSet known_pending_;
   PositionSet known_next_;
   uint64_t work_done_ = 0;
+  bool dropped_ = false;
 };
 
 }  // namespace kvern::text::grammar
