@@ -165,6 +165,12 @@ void add_limits(CLI::App& command, ServeFlags& flags) {
   add_bytes(command, "--max-body", http.body_bytes, "Longest body of a request");
   add_bytes(command, "--kv-max-import", flags.limits.max_import_bytes,
             "Longest file of saved prefixes that is sent here; it is held in memory");
+  command
+      .add_option("--kv-exports", flags.limits.max_exports,
+                  "Files of saved prefixes that are sent at a time; more get 503")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str()
+      ->type_name("N");
   add_bytes(command, "--max-header", http.header_bytes, "Longest headers of a request");
   add_bytes(command, "--max-queued-output", http.queued_bytes, "Of a stream that its client does not read");
   add_count(command, "--max-connections", http.connections, "Open connections; more get 503");

@@ -72,7 +72,7 @@ struct Serving::Impl {
                 .log_prompts = options.log_prompts,
                 .runs = &runs},
         patient(1, parts.log),
-        transfers(1, parts.log),
+        transfers(static_cast<int>(options.limits.max_exports), parts.log),
         executor(options.answer_threads, parts.log),
         sweeper([this](const std::stop_token& stop) { sweep(stop); }) {
     anthropic::add_routes(router, context);

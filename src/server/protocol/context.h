@@ -46,6 +46,8 @@ struct ProtocolLimits {
   /// connection.
   std::chrono::milliseconds reconnect_for{0};
   size_t max_import_bytes = size_t{1} << 30;  ///< of a file of saved prefixes that is sent here
+  /// Such files that are sent to clients at a time: each has a thread that waits for its client.
+  size_t max_exports = 8;
   // Answers of /v1/responses that are kept for later requests: so many, so many bytes, so long.
   size_t max_stored_responses = 1000;
   size_t max_stored_bytes = size_t{64} << 20;

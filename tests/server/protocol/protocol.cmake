@@ -5,7 +5,7 @@ foreach(name context error_style fields generation_run id_source local_exchange 
              openai/chat_answer openai/chat_request openai/completion_answer openai/completion_request
              openai/logprobs_json openai/malformed openai/routes
              anthropic/errors anthropic/malformed anthropic/message_answer anthropic/message_request
-             kv/routes llama/routes reply_handler
+             kv/routes kv/transfer_routes llama/routes reply_handler
              responses/malformed responses/response_answer responses/response_request responses/response_store
              responses/stored_routes runs/run runs/runs)
   kvern_add_test(server/protocol/${name}_test.cc LINK kvern::server kvern_protocol_test_support)

@@ -49,6 +49,11 @@ void respond_error(Exchange& exchange, const Error& error) {
   exchange.respond(error_response(kv_error(error)));
 }
 
+void respond_nothing_saved(Exchange& exchange) {
+  respond_error(exchange, {.code = ErrorCode::kUnsupported,
+                           .message = "prefixes are kept in memory alone: start with --kv-dir"});
+}
+
 void respond_json(Exchange& exchange, const json::object& body) { exchange.respond({.body = to_json(body)}); }
 
 }  // namespace kvern::server::kv

@@ -23,6 +23,8 @@ std::string path_value(const Exchange& exchange, size_t n = 0);
 /// What an error of saved prefixes means to a client.
 ApiError kv_error(const Error& error);
 void respond_error(Exchange& exchange, const Error& error);
+/// 501: there is no directory of prefixes.
+void respond_nothing_saved(Exchange& exchange);
 void respond_json(Exchange& exchange, const json::object& body);
 
 }  // namespace kvern::server::kv

@@ -56,10 +56,7 @@ void flush(const ProtocolContext& context, Exchange& exchange) {
 
 Handler on_saved(const ProtocolContext& context, Executor& executor, SavedHandler handler) {
   return [&context, &executor, handler = std::move(handler)](std::shared_ptr<Exchange> exchange) {
-    if (context.saved == nullptr) {
-      return respond_error(*exchange, {.code = ErrorCode::kUnsupported,
-                                       .message = "prefixes are kept in memory alone: start with --kv-dir"});
-    }
+    if (context.saved == nullptr) return respond_nothing_saved(*exchange);
     executor.post([&context, handler, exchange = std::move(exchange)] { handler(*context.saved, exchange); });
   };
 }

@@ -14,7 +14,8 @@ namespace kvern::server::kv {
 /// They outlive the router.
 struct Executors {
   Executor& patient;    ///< runs what waits for disks, so that no worker and no answer does
-  Executor& transfers;  ///< runs what waits for clients that read slowly
+  /// Runs what waits for clients that read slowly, as many at a time as ProtocolLimits::max_exports says.
+  Executor& transfers;
 };
 
 /// A handler that has prefixes to work on.

@@ -1,7 +1,9 @@
 #include "server/protocol/kv/transfer_routes.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -97,19 +99,62 @@ void import_prefixes(SavedPrefixes& saved, Exchange& exchange) {
                           {"names", std::move(names)}});
 }
 
+/// Files that are sent now: each keeps a thread as long as its client reads, so none may wait for another's.
+class RunningExports {
+ public:
+  explicit RunningExports(size_t most) : most_(most) {}
+
+  /// One of them, until it is destroyed; null when there are as many as may be.
+  static std::shared_ptr<void> begin(const std::shared_ptr<RunningExports>& exports) {
+    if (exports->count_.fetch_add(1) >= exports->most_) {
+      --exports->count_;
+      return nullptr;
+    }
+    return {exports.get(), [exports](void* /*exports*/) { --exports->count_; }};
+  }
+
+ private:
+  const size_t most_;
+  std::atomic<size_t> count_{0};
+};
+
+ApiError too_many_exports(size_t most) {
+  return {.status = 503,
+          .message = fmt::format("{} exports run already, as many as may at a time (--kv-exports); try again "
+                                 "later",
+                                 most),
+          .type = "unavailable_error",
+          .code = "too_many_exports"};
+}
+
+using Handle = void (*)(SavedPrefixes&, Exchange&);
+
+/// As on_saved(), for as many at a time as there are threads for them.
+Handler on_export(const ProtocolContext& context, Executor& transfers,
+                  std::shared_ptr<RunningExports> running, Handle handle) {
+  return [&context, &transfers, running = std::move(running), handle](std::shared_ptr<Exchange> exchange) {
+    if (context.saved == nullptr) return respond_nothing_saved(*exchange);
+    auto place = RunningExports::begin(running);
+    if (!place) return exchange->respond(error_response(too_many_exports(context.limits.max_exports)));
+    transfers.post([&context, handle, place = std::move(place), exchange = std::move(exchange)] {
+      handle(*context.saved, *exchange);
+    });
+  };
+}
+
 }  // namespace
 
 void add_transfer_routes(Router& router, const ProtocolContext& context, const Executors& executors) {
-  const auto handler = [](void (*handle)(SavedPrefixes&, Exchange&)) {
-    return [handle](SavedPrefixes& saved, const std::shared_ptr<Exchange>& exchange) {
-      handle(saved, *exchange);
-    };
-  };
+  const auto running = std::make_shared<RunningExports>(context.limits.max_exports);
   router.add("GET", "/v1/kv/prefixes/{name}/export",
-             on_saved(context, executors.transfers, handler(export_prefix)));
+             on_export(context, executors.transfers, running, export_prefix));
   router.add("GET", "/v1/kv/sessions/{name}/export",
-             on_saved(context, executors.transfers, handler(export_session)));
-  router.add("POST", "/v1/kv/import", on_saved(context, executors.patient, handler(import_prefixes)),
+             on_export(context, executors.transfers, running, export_session));
+  router.add("POST", "/v1/kv/import",
+             on_saved(context, executors.patient,
+                      [](SavedPrefixes& saved, const std::shared_ptr<Exchange>& exchange) {
+                        import_prefixes(saved, *exchange);
+                      }),
              {.max_body_bytes = context.limits.max_import_bytes});
 }
 
