@@ -37,6 +37,13 @@ if(KVERN_FUZZ)
 endif()
 target_link_libraries(kvern_flags INTERFACE Threads::Threads)
 
+# Kernels work on what one thread was given alone; without sanitizers in them a whole engine under TSan ends in time.
+function(kvern_kernel_sources)
+  if(KVERN_SANITIZE AND NOT KVERN_SANITIZE_KERNELS)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "-fno-sanitize=all;-O2")
+  endif()
+endfunction()
+
 # kvern_add_layer(base SOURCES a.cc b.cc LINK fmt::fmt)  ->  target kvern_base, alias kvern::base
 function(kvern_add_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})

@@ -15,6 +15,7 @@
 
 #include "compute/kernels/matmul_int16-inl.h"
 #include "compute/kernels/matmul_vnni-inl.h"
+#include "compute/kernels/matmul_vnni_four-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kvern::compute {
@@ -67,17 +68,18 @@ template <typename F>
 int64_t run_four_streams(const QuantizedInput& input, const MatmulJob& job, Scratch& scratch) {
   const WeightMatrix& w = job.task->weight;
   const int64_t distance = job.rows / 4;
-  auto* const quads = reinterpret_cast<Quad*>(scratch.get(quads_bytes(input.units)));
-  make_quads(input.data, input.units, quads);
+  const auto count = static_cast<size_t>(input.units / kFourInputUnits<F>);
+  auto* const x = reinterpret_cast<FourInput<F>*>(scratch.get(count * sizeof(FourInput<F>)));
+  make_four_input(input.data, input.units, x);
   const auto* rows =
       reinterpret_cast<const uint8_t*>(w.data) + static_cast<size_t>(job.first_row) * w.row_stride_bytes;
   const uint8_t* const end = rows + static_cast<size_t>(distance) * w.row_stride_bytes;
   const size_t stride = static_cast<size_t>(distance) * w.row_stride_bytes;
   for (int64_t i = 0; i < distance; ++i, rows += w.row_stride_bytes) {
     Prefetch prefetch = Prefetch::lanes(
-        {.data = rows, .end = end, .stride = stride, .count = 4, .step_bytes = 4 * F::kBlockBytes});
+        {.data = rows, .end = end, .stride = stride, .count = 4, .step_bytes = kFourStepBytes<F>});
     float out[4];
-    four_rows<F>(rows, stride, {quads, static_cast<size_t>(input.units / 4)}, out, prefetch);
+    four_rows<F>(rows, stride, std::span<const FourInput<F>>(x, count), out, prefetch);
     for (int64_t lane = 0; lane < 4; ++lane) job.task->out[job.first_row + i + lane * distance] = out[lane];
   }
   return 4 * distance;
@@ -119,8 +121,8 @@ void run_sixteen_streams(const QuantizedInput& input, const MatmulJob& job, Scra
 template <typename F>
 void run_one_token(const QuantizedInput& input, MatmulJob job, Scratch& scratch) {
 #if HWY_TARGET == HWY_AVX3_DL
-  if constexpr (kReadsQuads<F>) {
-    if (input.units % 4 == 0) {
+  if constexpr (kReadsFourRows<F>) {
+    if (input.units % kFourInputUnits<F> == 0) {
       const int64_t done = run_four_streams<F>(input, job, scratch);
       job.first_row += done;
       job.rows -= done;

@@ -5,9 +5,9 @@
 // vpdpbusd multiplies unsigned weight codes with signed activation codes, so the offset of the codes is taken
 // off the integer sum, exactly, before it becomes a float.
 //
-// One token reads codes and multiplies at once. More tokens go through a panel piece in L1: 16 rows x
-// kPieceUnits, per unit eight vectors of dwords (dword = four columns of one row), then the scales, then the
-// mins.
+// One token reads codes and multiplies at once (some formats by matmul_vnni_four-inl.h). More tokens go
+// through a panel piece in L1: 16 rows x kPieceUnits, per unit eight vectors of dwords (dword = four columns
+// of one row), then the scales, then the mins.
 #if defined(KVERN_COMPUTE_KERNELS_MATMUL_VNNI_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KVERN_COMPUTE_KERNELS_MATMUL_VNNI_INL_H_
 #undef KVERN_COMPUTE_KERNELS_MATMUL_VNNI_INL_H_
@@ -152,99 +152,6 @@ HWY_NOINLINE void one_token(const RowGroup& rows, int64_t units, std::byte* x, f
     }
   }
   _mm512_storeu_ps(out, acc);
-}
-
-// ---- one token, four rows
-
-/// Whether blocks are so short that four of them, of each of four rows, are better read together than one of
-/// each of sixteen: four streams are faster to read than sixteen.
-template <typename F>
-inline constexpr bool kReadsQuads = F::kBlockUnits == 1 && F::kScales == 1;
-
-/// Four units of the activations, for a multiplication with four blocks in the four lanes of 128 bits.
-struct alignas(64) Quad {
-  int8_t low[4][16];
-  int8_t high[4][16];
-  float d[4];
-  float d_sum[4];
-  int32_t start[4];
-};
-
-inline size_t quads_bytes(int64_t units) { return static_cast<size_t>(units / 4) * sizeof(Quad); }
-
-/// The units of one token's image as quads; their number is a multiple of four.
-HWY_NOINLINE inline void make_quads(std::byte* image, int64_t units, Quad* quads) {
-  for (int64_t u = 0; u < units; ++u, image += kTokenUnitBytes) {
-    const TileUnit unit = tile_unit(image, 1);
-    Quad& quad = quads[u / 4];
-    const auto lane = static_cast<size_t>(u % 4);
-    __builtin_memcpy(quad.low[lane], unit.codes, 16);
-    __builtin_memcpy(quad.high[lane], unit.codes + 16, 16);
-    quad.d[lane] = *unit.d;
-    quad.d_sum[lane] = *unit.d_sum;
-    quad.start[lane] = *unit.start;
-  }
-}
-
-/// Number i of four, four times in the i-th 128 bits.
-HWY_INLINE __m512i four_times(const void* numbers) {
-  const __m128i four = _mm_load_si128(static_cast<const __m128i*>(numbers));
-  const __m512i index = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
-  return _mm512_permutexvar_epi32(index, _mm512_castsi128_si512(four));
-}
-
-/// Integer dot products of the next four blocks of four rows: block l of row j in lane 4 l + j.
-template <typename F>
-HWY_INLINE __m512i quad_dots(const Blocks& blocks, const Quad& quad) {
-  const __m512i low = _mm512_load_si512(quad.low);
-  const __m512i high = _mm512_load_si512(quad.high);
-  __m512i sums[4];
-#pragma GCC unroll 4
-  for (size_t j = 0; j < 4; ++j) {
-    UnitCodes codes[1];
-    F::template codes<true>(blocks.p + j * blocks.near, blocks.far, 0, codes);
-    sums[j] = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(_mm512_setzero_si512(), codes[0].low, low),
-                                  codes[0].high, high);
-  }
-  const __m512i dots = sum_dwords(sums);
-  if constexpr (F::kOffset == 0) return dots;
-  constexpr int kShift = F::kOffset == 128 ? 0 : F::kOffset == 16 ? 3 : 4;
-  static_assert(F::kOffset == 0 || 128 >> kShift == F::kOffset);
-  return _mm512_add_epi32(dots, _mm512_srai_epi32(four_times(quad.start), kShift));
-}
-
-template <int kLane>
-HWY_INLINE __m128 lane_of(__m512 v) {
-  if constexpr (kLane == 0) return _mm512_castps512_ps128(v);
-  return _mm512_extractf32x4_ps(v, kLane);
-}
-
-/// Four rows `stride` apart times one token.
-template <typename F>
-HWY_NOINLINE void four_rows(const uint8_t* rows, size_t stride, std::span<const Quad> quads, float* out,
-                            Prefetch& prefetch) {
-  static_assert(F::kRawShift[0] == 0);
-  __m128 acc = _mm_setzero_ps();
-  for (const Quad& quad : quads) {
-    prefetch.step();
-    const Blocks blocks = {rows, stride, F::kBlockBytes};
-    typename F::State state;
-    F::load(blocks, state);
-    const __m512 dots = _mm512_cvtepi32_ps(quad_dots<F>(blocks, quad));
-    const UnitScales w = F::scales(state, 0);
-    const __m512 scales = _mm512_mul_ps(w.scale[0], _mm512_castsi512_ps(four_times(quad.d)));
-    const auto join = [&](__m128 scale, __m128 dot, __m128 min, size_t lane) HWY_ATTR {
-      acc = _mm_fmadd_ps(scale, dot, acc);
-      if constexpr (F::kHasMin) acc = _mm_fmadd_ps(min, _mm_set1_ps(quad.d_sum[lane]), acc);
-    };
-    const __m512 min = F::kHasMin ? w.min : _mm512_setzero_ps();
-    join(lane_of<0>(scales), lane_of<0>(dots), lane_of<0>(min), 0);
-    join(lane_of<1>(scales), lane_of<1>(dots), lane_of<1>(min), 1);
-    join(lane_of<2>(scales), lane_of<2>(dots), lane_of<2>(min), 2);
-    join(lane_of<3>(scales), lane_of<3>(dots), lane_of<3>(min), 3);
-    rows += 4 * F::kBlockBytes;
-  }
-  _mm_storeu_ps(out, acc);
 }
 
 // ---- panel pieces
