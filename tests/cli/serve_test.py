@@ -314,6 +314,22 @@ class Stopping(Test):
             server.wait_for("at once")
             stream.close()
 
+    def test_a_model_file_that_is_overwritten_ends_everything_with_the_reason(self):
+        model = self.folder / "model.gguf"
+        shutil.copy(MODEL, model)
+        with Server("-m", model, "--ctx", "1000000") as server:
+            streams = [server.stream(900_000) for _ in range(3)]
+            # Weights that are no numbers: the step that runs now reads them.
+            with open(model, "r+b") as file:
+                file.seek(model.stat().st_size // 4)
+                file.write(b"\xff" * (model.stat().st_size // 2))
+            for stream in streams:
+                self.assertIn('"code":"model_changed"', stream.read()[-1000:])
+                stream.close()
+            status, body = server.request("POST", "/v1/completions", {"prompt": "A", "max_tokens": 1})
+            self.assertEqual((status, json.loads(body)["error"]["code"]), (503, "model_changed"))
+            self.assertEqual(server.request("GET", "/health")[0], 503)
+
     def test_a_client_that_goes_frees_its_row(self):
         with Server("-m", MODEL, "--ctx", "1000000", "--max-rows", "1") as server:
             stream = server.stream(900_000)

@@ -131,6 +131,8 @@ Result<std::span<float>> Engine::forward(std::span<const RowTokens> rows) {
   if (logits_.size() < size) logits_.resize(size);  // never smaller: what a resize adds is cleared
   model_->graph().forward(
       *compute_, *kv_, {.step = step, .tokens = step_tokens_, .logit_tokens = logit_tokens_}, logits_.data());
+  // What was written while they were read is in these numbers, and in the state.
+  KVERN_TRY_STATUS(check_weights());
   kv_->commit(std::move(step));
   return std::span(logits_).first(size);
 }

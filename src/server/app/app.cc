@@ -9,6 +9,7 @@
 #include "server/metrics/process_stats.h"
 #include "server/metrics/service_metrics.h"
 #include "server/protocol/error_style.h"
+#include "server/protocol/request_errors.h"
 
 namespace kvern::server {
 namespace {
@@ -17,12 +18,15 @@ constexpr std::string_view kHealth = "/health";
 
 const std::vector<double> kDurationBounds = {0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1800};
 
-HttpResponse unavailable(const std::string& message, std::chrono::seconds retry_after,
-                         ErrorAnswer error_answer) {
-  HttpResponse response = error_answer({.status = 503, .message = message, .type = "unavailable_error"});
+HttpResponse unavailable(const ApiError& error, std::chrono::seconds retry_after, ErrorAnswer error_answer) {
+  HttpResponse response = error_answer(error);
   std::erase_if(response.headers, [](const auto& header) { return header.first == "Retry-After"; });
   response.headers.emplace_back("Retry-After", std::to_string(retry_after.count()));
   return response;
+}
+
+ApiError unavailable_error(std::string message) {
+  return {.status = 503, .message = std::move(message), .type = "unavailable_error"};
 }
 
 HttpResponse no_such_route(const HttpRequest& request, const std::vector<std::string>& allowed,
@@ -86,24 +90,23 @@ App::State App::state() const {
   return state_;
 }
 
-App::Trouble App::obstacle(const State& now) {
+std::optional<App::Trouble> App::obstacle(const State& now) {
   using std::chrono::seconds;
-  if (now.phase == Phase::kLoading) return {.message = "Loading model", .retry_after = seconds(1)};
-  if (now.phase == Phase::kFailed) return {.message = now.failure, .retry_after = seconds(60)};
+  if (now.phase == Phase::kLoading) return Trouble{unavailable_error("Loading model"), seconds(1)};
+  if (now.phase == Phase::kFailed) return Trouble{unavailable_error(now.failure), seconds(60)};
   const Status health = now.service->health();
-  if (health) return {};
-  return {.message = health.error().message + "; restart the server", .retry_after = seconds(60)};
+  if (health) return std::nullopt;
+  return Trouble{health_error(health.error()), seconds(60)};
 }
 
-App::Trouble App::trouble(const State& now) {
+std::optional<App::Trouble> App::trouble(const State& now) {
   if (now.phase == Phase::kStopping)
-    return {.message = "The server is shutting down", .retry_after = std::chrono::seconds(5)};
+    return Trouble{unavailable_error("The server is shutting down"), std::chrono::seconds(5)};
   return obstacle(now);
 }
 
 HttpResponse App::health() const {
-  const Trouble now = trouble(state());
-  if (!now.message.empty()) return unavailable(now.message, now.retry_after, error_response);
+  if (const auto now = trouble(state())) return unavailable(now->error, now->retry_after, error_response);
   return {.body = to_json(json::object{{"status", "ok"}})};
 }
 
@@ -137,8 +140,8 @@ HttpDecision App::decide(HttpRequest& request, const std::vector<std::string>& s
   const State now = state();
   Router::Match match = own_routes_.find(request.method, segments);
   if (match.route == nullptr && match.allowed.empty()) {
-    if (const Trouble why = obstacle(now); !why.message.empty()) {
-      decision.answer = unavailable(why.message, why.retry_after, decision.error_answer);
+    if (const auto why = obstacle(now)) {
+      decision.answer = unavailable(why->error, why->retry_after, decision.error_answer);
       return decision;
     }
     match = now.routes->find(request.method, segments);

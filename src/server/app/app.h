@@ -14,6 +14,7 @@
 #include "server/app/request_log.h"
 #include "server/auth/api_keys.h"
 #include "server/http/http_application.h"
+#include "server/http/http_error.h"
 #include "server/http/http_server.h"
 #include "server/http/router.h"
 #include "server/metrics/metrics.h"
@@ -63,14 +64,14 @@ class App : public HttpApplication {
   };
   /// Why nothing is answered, and when to ask again; without a message all is well.
   struct Trouble {
-    std::string message;
+    ApiError error;
     std::chrono::seconds retry_after{0};
   };
   State state() const;
   /// Why requests are not answered.
-  static Trouble obstacle(const State& now);
+  static std::optional<Trouble> obstacle(const State& now);
   /// Why nobody should begin to ask.
-  static Trouble trouble(const State& now);
+  static std::optional<Trouble> trouble(const State& now);
   std::optional<HttpResponse> check_key(HttpRequest& request, const RouteOptions& options) const;
   void add_own_routes();
   void count(const HttpRecord& record);

@@ -15,14 +15,13 @@ ApiError context_exceeded(ApiError api, const FieldNames& names) {
   return api;
 }
 
-ApiError weights_changed(const Error& error) {
-  return {.status = 503,
-          .message = error.message + "; restart the server",
-          .type = "unavailable_error",
-          .code = "model_changed"};
-}
-
 }  // namespace
+
+ApiError health_error(const Error& error) {
+  ApiError api{.status = 503, .message = error.message + "; restart the server", .type = "unavailable_error"};
+  api.code = error.where == engine::kWeights ? "model_changed" : "engine_failed";
+  return api;
+}
 
 ApiError request_error(const Error& error, const FieldNames& names) {
   ApiError api = to_api_error(error);
@@ -41,7 +40,7 @@ ApiError request_error(const Error& error, const FieldNames& names) {
 }
 
 ApiError submit_error(const Error& error, const FieldNames& names) {
-  if (error.where == engine::kWeights) return weights_changed(error);
+  if (error.where == engine::kWeights) return health_error(error);
   ApiError api = request_error(error, names);
   if (error.code == ErrorCode::kExhausted && error.retryable) {
     api.status = 429;
@@ -60,7 +59,7 @@ ApiError submit_error(const Error& error, const FieldNames& names) {
 ApiError run_error(const Error& error) {
   if (error.code == ErrorCode::kExhausted && error.where == engine::kDeadline)
     return {.status = 504, .message = error.message, .type = "timeout_error", .code = "timeout"};
-  if (error.where == engine::kWeights) return weights_changed(error);
+  if (error.where == engine::kWeights) return health_error(error);
   ApiError api = to_api_error(error);
   // The request was right, or it would not have run.
   if (api.status < 500) api.status = error.code == ErrorCode::kExhausted ? 503 : 500;

@@ -18,7 +18,12 @@ struct FieldNames {
 ApiError request_error(const Error& error, const FieldNames& names);
 /// Of a request that the service refused: names of its fields become the API's. A full queue is 429.
 ApiError submit_error(const Error& error, const FieldNames& names);
-/// Of a request that ran: what the service told its sink. 504 when its deadline has passed.
+/// Of a request that ran: what the service told its sink. 504 when its deadline has passed, health_error() of
+/// a model whose file was written to.
 ApiError run_error(const Error& error);
+
+/// What GenerationService::health() says: no request can run any more. 503 with the code "model_changed" or
+/// "engine_failed".
+ApiError health_error(const Error& error);
 
 }  // namespace kvern::server

@@ -106,8 +106,11 @@ TEST_F(AppTest, ADeadEngineIsNotHealthy) {
     EXPECT_EQ(header(*decision.answer, "Retry-After"), "60");
     EXPECT_NE(decision.answer->body.find("model.gguf: it was written to; restart the server"),
               std::string::npos);
+    EXPECT_NE(decision.answer->body.find(R"("code":"model_changed")"), std::string::npos);
   }
   EXPECT_FALSE(ask("GET", "/metrics").answer);
+  service_.able = fail(ErrorCode::kInternal, "the engine has failed");
+  EXPECT_NE(ask("GET", "/health").answer->body.find(R"("code":"engine_failed")"), std::string::npos);
 }
 
 TEST_F(AppTest, AModelThatCannotBeLoadedIsSaidEverywhere) {
