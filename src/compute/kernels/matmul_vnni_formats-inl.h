@@ -77,6 +77,13 @@ HWY_INLINE __m512i load_4_blocks(const uint8_t* p, size_t far) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1);
 }
 
+/// 32 bytes of each of two blocks.
+HWY_INLINE __m512i load_2_blocks(const uint8_t* p, size_t far) {
+  const auto at = [&](size_t i)
+                      HWY_ATTR { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + i * far)); };
+  return _mm512_inserti64x4(_mm512_castsi256_si512(at(0)), at(1), 1);
+}
+
 // Small pieces of blocks are joined in general registers: the vector units are the bottleneck here.
 
 /// The 16 bits at `offset` of each of 16 blocks.
@@ -171,8 +178,10 @@ struct VnniQ8_0 : weights::Q8_0 {
   template <bool kRaw>
   static HWY_INLINE void codes(const uint8_t* p, size_t far, int, UnitCodes* out) {
     const __m512i flip = _mm512_set1_epi8(-128);
-    out->low = _mm512_xor_si512(load_4_blocks(p + 2, far), flip);
-    out->high = _mm512_xor_si512(load_4_blocks(p + 18, far), flip);
+    const __m512i first = load_2_blocks(p + 2, far);
+    const __m512i second = load_2_blocks(p + 2 + 2 * far, far);
+    out->low = _mm512_xor_si512(_mm512_shuffle_i32x4(first, second, 0x88), flip);
+    out->high = _mm512_xor_si512(_mm512_shuffle_i32x4(first, second, 0xdd), flip);
   }
   using State = UnitScales;
   static HWY_INLINE void load(const Blocks& blocks, State& state) {

@@ -40,6 +40,31 @@ HWY_INLINE __m128 lane_of(__m512 v) {
   return _mm512_extractf32x4_ps(v, kLane);
 }
 
+/// What joins the chains of four rows: the l-th of four terms of row j in lane 4 l + j. They join when the
+/// next terms are on their way: chains are long, and what waits for them would keep those from being begun.
+struct FourTerms {
+  __m512 scale;
+  __m512 dot;
+  __m512 min;
+  const float* d_sum;
+};
+HWY_INLINE FourTerms no_terms() {
+  alignas(16) static constexpr float kZeros[4] = {};
+  return {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(), kZeros};
+}
+template <bool kHasMin>
+HWY_INLINE __m128 join(__m128 acc, const FourTerms& terms) {
+  const auto one = [&](__m128 scale, __m128 dot, __m128 min, size_t lane) HWY_ATTR {
+    acc = _mm_fmadd_ps(scale, dot, acc);
+    if constexpr (kHasMin) acc = _mm_fmadd_ps(min, _mm_set1_ps(terms.d_sum[lane]), acc);
+  };
+  one(lane_of<0>(terms.scale), lane_of<0>(terms.dot), lane_of<0>(terms.min), 0);
+  one(lane_of<1>(terms.scale), lane_of<1>(terms.dot), lane_of<1>(terms.min), 1);
+  one(lane_of<2>(terms.scale), lane_of<2>(terms.dot), lane_of<2>(terms.min), 2);
+  one(lane_of<3>(terms.scale), lane_of<3>(terms.dot), lane_of<3>(terms.min), 3);
+  return acc;
+}
+
 // ---- short blocks: four of each row
 
 /// Four units of the activations, for a multiplication with four blocks in the four lanes of 128 bits.
@@ -91,6 +116,7 @@ HWY_NOINLINE void four_rows(const uint8_t* rows, size_t stride, std::span<const 
                             Prefetch& prefetch) {
   static_assert(F::kRawShift[0] == 0);
   __m128 acc = _mm_setzero_ps();
+  FourTerms last = no_terms();
   for (const Quad& quad : quads) {
     prefetch.step();
     const Blocks blocks = {rows, stride, F::kBlockBytes};
@@ -98,19 +124,16 @@ HWY_NOINLINE void four_rows(const uint8_t* rows, size_t stride, std::span<const 
     F::load(blocks, state);
     const __m512 dots = _mm512_cvtepi32_ps(quad_dots<F>(blocks, quad));
     const UnitScales w = F::scales(state, 0);
-    const __m512 scales = _mm512_mul_ps(w.scale[0], _mm512_castsi512_ps(four_times(quad.d)));
-    const auto join = [&](__m128 scale, __m128 dot, __m128 min, size_t lane) HWY_ATTR {
-      acc = _mm_fmadd_ps(scale, dot, acc);
-      if constexpr (F::kHasMin) acc = _mm_fmadd_ps(min, _mm_set1_ps(quad.d_sum[lane]), acc);
-    };
-    const __m512 min = F::kHasMin ? w.min : _mm512_setzero_ps();
-    join(lane_of<0>(scales), lane_of<0>(dots), lane_of<0>(min), 0);
-    join(lane_of<1>(scales), lane_of<1>(dots), lane_of<1>(min), 1);
-    join(lane_of<2>(scales), lane_of<2>(dots), lane_of<2>(min), 2);
-    join(lane_of<3>(scales), lane_of<3>(dots), lane_of<3>(min), 3);
+    acc = join<F::kHasMin>(acc, last);
+    last.scale = _mm512_mul_ps(w.scale[0], _mm512_castsi512_ps(four_times(quad.d)));
+    last.dot = dots;
+    if constexpr (F::kHasMin) {
+      last.min = w.min;
+      last.d_sum = quad.d_sum;
+    }
     rows += 4 * F::kBlockBytes;
   }
-  _mm_storeu_ps(out, acc);
+  _mm_storeu_ps(out, join<F::kHasMin>(acc, last));
 }
 
 // ---- Q6_K
@@ -198,6 +221,7 @@ HWY_NOINLINE void four_rows(const uint8_t* rows, size_t stride, std::span<const 
                             Prefetch& prefetch) {
   static_assert(std::is_same_v<F, VnniQ6_K>);
   __m128 acc = _mm_setzero_ps();
+  FourTerms last = no_terms();
   for (const Columns *x = input.data(), *end = x + input.size(); x != end; rows += F::kBlockBytes) {
     prefetch.step();
     const Q6KScales scales = q6_k_scales(rows, stride);
@@ -207,16 +231,13 @@ HWY_NOINLINE void four_rows(const uint8_t* rows, size_t stride, std::span<const 
       q6_k_dots(rows, stride, step, x, sums);
 #pragma GCC unroll 2
       for (int i = 0; i < 2; ++i, ++x) {
-        const __m512 dots = _mm512_cvtepi32_ps(sums[i]);
-        const __m512 w = _mm512_mul_ps(scales.at(2 * step + i), _mm512_castsi512_ps(four_times(x->d)));
-        acc = _mm_fmadd_ps(lane_of<0>(w), lane_of<0>(dots), acc);
-        acc = _mm_fmadd_ps(lane_of<1>(w), lane_of<1>(dots), acc);
-        acc = _mm_fmadd_ps(lane_of<2>(w), lane_of<2>(dots), acc);
-        acc = _mm_fmadd_ps(lane_of<3>(w), lane_of<3>(dots), acc);
+        acc = join<false>(acc, last);
+        last.scale = _mm512_mul_ps(scales.at(2 * step + i), _mm512_castsi512_ps(four_times(x->d)));
+        last.dot = _mm512_cvtepi32_ps(sums[i]);
       }
     }
   }
-  _mm_storeu_ps(out, acc);
+  _mm_storeu_ps(out, join<false>(acc, last));
 }
 
 // ---- by format

@@ -13,7 +13,7 @@ namespace kvern::server::kv {
 
 /// They outlive the router.
 struct Executors {
-  Executor& patient;    ///< runs what waits for disks, so that no worker and no answer does
+  Executor& patient;  ///< runs what waits for disks, so that no worker and no answer does
   /// Runs what waits for clients that read slowly, as many at a time as ProtocolLimits::max_exports says.
   Executor& transfers;
 };
