@@ -11,13 +11,14 @@ WHERE = ["in the park", "by the sea", "under a tree", "in the rain", "at school"
 
 def chat_request(i):
     """The i-th request. All kinds that share rows in a batch: greedy and sampled, several choices, grammars, stop strings."""
+    long = i % 8 == 7  # outgrows what is seen when it begins
     body = {
         "messages": [{"role": "system", "content": SYSTEM * (1 + 2 * (i % 4 == 1))},
                      {"role": "user", "content": f"Tell me about {WHO[i % len(WHO)]} {WHERE[i % len(WHERE)]}. Number {i}."}],
-        "max_completion_tokens": 8 + (i * 13) % 41,
+        "max_completion_tokens": 8 + (i * 13) % 41 + 160 * long,
         "temperature": 0 if i % 3 == 0 else 0.9,
         "seed": 1000 + i,
-        "ignore_eos": i % 2 == 0,
+        "ignore_eos": i % 2 == 0 or long,
         "logprobs": True,
         "top_logprobs": i % 3,
         "stream": True,

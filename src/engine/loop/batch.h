@@ -120,6 +120,8 @@ class Batch {
   std::vector<Request*> standing_requests() const;
   Standing standing_of(const Request& request, Growth growth) const;
   bool may_join(Row& row) const;
+  bool may_leave(const Row& row) const;
+  bool give_way_to(const Request& request);
   void look_outside();
   void free_for_older();
 
@@ -142,7 +144,8 @@ class Batch {
   Result<std::span<float>> forward();
   Relief relieve();
   Engine::Logits logits_of(const Work& work) const;
-  bool move_out_newest(MoveRule rule);
+  enum class OutsideBound : uint8_t { kHolds, kGivesWay };
+  bool move_out_newest(MoveRule rule, OutsideBound bound = OutsideBound::kHolds);
   bool shorten_work();
   void move_out(Row& row);
   void fail_work(const Error& error);

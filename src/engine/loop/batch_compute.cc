@@ -93,15 +93,17 @@ Batch::Relief Batch::relieve() {
   }
   if (move_out_newest(MoveRule::kAny)) return Relief::kRetry;
   if (!std::exchange(compacted_, true) && storage_.compact(*work_.front().row)) return Relief::kRetry;
-  return wait_for_saves() ? Relief::kLater : Relief::kNothingLeft;
+  if (wait_for_saves()) return Relief::kLater;
+  // Choices of the oldest request that do not fit into the budget together.
+  return move_out_newest(MoveRule::kAny, OutsideBound::kGivesWay) ? Relief::kRetry : Relief::kNothingLeft;
 }
 
-bool Batch::move_out_newest(MoveRule rule) {
+bool Batch::move_out_newest(MoveRule rule, OutsideBound bound) {
   std::vector<MovableRow> rows;
   rows.reserve(running_.size());
   for (const Row* row : running_) rows.push_back({.advanced_tokens = row->advanced_tokens});
   const auto newest = row_to_move_out(rows, rule);
-  if (!newest) return false;
+  if (!newest || (bound == OutsideBound::kHolds && !may_leave(*running_[*newest]))) return false;
   move_out(*running_[*newest]);
   return true;
 }

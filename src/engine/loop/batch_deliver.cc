@@ -23,6 +23,7 @@ void Batch::advance(std::span<float> logits) {
     logits = logits.subspan(count * vocabulary);
     const bool prompt = in_prefill(row);
     row.held += work.tokens;
+    row.shares_end = false;
     row.advanced_tokens += work.tokens;
     if (row.request->done) return;  // a receiver failed at another choice of it
     if (!prompt) {
@@ -184,7 +185,7 @@ void Batch::settle_split(Request& request) {
     join(source);
   }
   const std::span<Row* const> others = std::span(open).subspan(1);
-  if (Status status = storage_.fork(source, others); !status) {
+  if (Status status = storage_.fork(source, others, [&] { return give_way_to(request); }); !status) {
     fail_request(request, std::move(status).error());
     return;
   }

@@ -1,6 +1,7 @@
 // The bound of what stands outside. Rows move out when what runs outgrows the budget; how much that may come
 // to be is bounded beforehand, since a row that has begun is never given up.
 #include <algorithm>
+#include <utility>
 
 #include "engine/loop/batch.h"
 
@@ -36,14 +37,19 @@ bool Batch::may_join(Row& row) const {
   std::vector<Row*> others(outside_);
   others.push_back(&row);
   if (storage_.all_fit(running_, others)) return true;
+  const Standing joins{.outside_bytes = storage_.standing_bytes(row, Growth::kSoon),
+                       .final_bytes = row.request->final_bytes};
   std::vector<Standing> standings;
   standings.reserve(requests.size() + 1);
+  bool placed = false;
   for (const Request* request : requests) {
+    // One that waited for a beginning of its prompt has its age from before.
+    const bool before = row.request->order != 0 && row.request->order < request->order;
+    if (before && !std::exchange(placed, true)) standings.push_back(joins);
     const bool rests = std::ranges::all_of(request->rows, [](const auto& each) { return each->rests; });
     standings.push_back(standing_of(*request, rests ? Growth::kNone : Growth::kSoon));
   }
-  standings.push_back({.outside_bytes = storage_.standing_bytes(row, Growth::kSoon),
-                       .final_bytes = row.request->final_bytes});
+  if (!placed) standings.push_back(joins);
   return all_can_end(standings, engine_.kv().options().budget_bytes, *options_.outside_bytes);
 }
 
@@ -70,6 +76,30 @@ void Batch::look_outside() {
     if (!goes_on) standings[i] = now;
     set_rests(*requests[i], !goes_on);
   }
+}
+
+// Whether this row, and all that are newer, may stand outside beside those that do.
+bool Batch::may_leave(const Row& row) const {
+  if (!bounds_outside()) return true;
+  size_t bytes = storage_.outside_bytes();
+  for (size_t i = running_.size(); i-- > 0;) {
+    if (running_[i]->kv) bytes += storage_.standing_bytes(*running_[i]);
+    if (running_[i] == &row) break;
+  }
+  return bytes <= *options_.outside_bytes;
+}
+
+// Moves out a row of a request that is newer than this one, for its choices.
+bool Batch::give_way_to(const Request& request) {
+  for (size_t i = running_.size(); i-- > 0;) {
+    Row& row = *running_[i];
+    if (row.request->order <= request.order) return false;
+    if (!row.open || row.request->done || row.request->settling) continue;
+    if (!may_leave(row)) return false;
+    move_out(row);
+    return true;
+  }
+  return false;
 }
 
 // All that are in the batch rest, since an older one, which stands outside, goes first: the newest leaves.

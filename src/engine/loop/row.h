@@ -35,7 +35,8 @@ struct Row {
   int32_t choice = 0;
   bool open = true;  ///< no ChoiceEnd yet
   bool stops_at_end_token = true;
-  bool rests = false;  ///< computes nothing: what it would take might find no place outside
+  bool shares_end = false;  ///< its last tokens are where another row has them, too, until it writes
+  bool rests = false;       ///< computes nothing: what it would take might find no place outside
   int64_t advanced_tokens = kTokensBetweenMoves;  ///< MovableRow::advanced_tokens
   double logprob_sum = 0;
   std::optional<TextStream> text;  ///< always there

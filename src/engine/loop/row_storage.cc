@@ -48,6 +48,7 @@ Status RowStorage::take(Row& row, std::span<Row* const> running) {
   KVERN_TRY(const PrefixCache::Hit hit, prefixes_.take(row.request->spec.cache_namespace, row.tokens));
   row.kv = hit.row;
   row.held = hit.tokens;
+  row.shares_end = true;
   return Ok{};
 }
 
@@ -106,10 +107,10 @@ void RowStorage::hand_over(Row& from, Row& to) {
   to.held = from.held;
 }
 
-Status RowStorage::fork(Row& from, std::span<Row* const> to) try {
+Status RowStorage::fork(Row& from, std::span<Row* const> to, const std::function<bool()>& give_way) try {
   Status status = Ok{};
   for (Row* row : to) {
-    if (status) status = fork_one(from, *row);
+    if (status) status = fork_one(from, *row, give_way);
   }
   set_image(from, nullptr);
   return status;
@@ -117,14 +118,15 @@ Status RowStorage::fork(Row& from, std::span<Row* const> to) try {
   return fail(ErrorCode::kExhausted, "there is no memory for the choices of a prompt");
 }
 
-Status RowStorage::fork_one(Row& from, Row& to) {
+Status RowStorage::fork_one(Row& from, Row& to, const std::function<bool()>& give_way) {
   KVERN_CHECK(from.kv && !to.kv && !to.image);
   to.held = from.held;
   auto forked = kv_.fork(*from.kv);
-  while (!forked && forked.error().code == ErrorCode::kExhausted && evict_prefix())
+  while (!forked && forked.error().code == ErrorCode::kExhausted && (evict_prefix() || give_way()))
     forked = kv_.fork(*from.kv);
   if (forked) {
     to.kv = *forked;
+    to.shares_end = true;
     return Ok{};
   }
   if (forked.error().code != ErrorCode::kExhausted) return std::unexpected(std::move(forked).error());
@@ -186,13 +188,23 @@ size_t RowStorage::growth_bytes(const Row& row, Growth growth) const {
   const size_t now = kv_.projected_bytes(row.held);
   size_t bytes = at_end > now ? at_end - now : 0;
   if (const int64_t more = places_of(row) - 1; more > 0) {
-    // Pages are shared by forks until they are written; other layouts copy.
-    const int64_t prompt = row.request->prompt_tokens();
-    const bool pages = kv_.options().layout == state::LayoutKind::kPaged;
-    const size_t shared = pages ? kv_.projected_bytes(prompt - prompt % kv_.options().page) : 0;
+    const size_t shared = shared_by_choices(*row.request);
     bytes += static_cast<size_t>(more) * (at_end > shared ? at_end - shared : 0);
   }
   return bytes;
+}
+
+// Full pages of the prompt are shared by forks; other layouts copy.
+size_t RowStorage::shared_by_choices(const Request& request) const {
+  if (kv_.options().layout != state::LayoutKind::kPaged) return 0;
+  const int64_t prompt = request.prompt_tokens();
+  return kv_.projected_bytes(prompt - prompt % kv_.options().page);
+}
+
+// The last page of each store, which is copied when it is written.
+size_t RowStorage::copied_bytes(const Row& row) const {
+  const bool pages = kv_.options().layout == state::LayoutKind::kPaged;
+  return pages && row.shares_end && row.held % kv_.options().page != 0 ? kv_.projected_bytes(1) : 0;
 }
 
 size_t RowStorage::growth_bytes(const Row& row) const { return growth_bytes(row, Growth::kSoon); }
@@ -206,18 +218,19 @@ size_t RowStorage::standing_bytes(const Row& row, Growth growth) const {
 }
 
 size_t RowStorage::final_bytes(const Request& request) const {
-  return least_bytes([this](int64_t tokens) { return kv_.projected_bytes(tokens); },
-                     {.prompt_tokens = request.prompt_tokens(),
-                      .max_new_tokens = request.spec.generate.max_new_tokens,
-                      .context_tokens = engine_.context_tokens(),
-                      .choices = request.spec.choices});
+  const size_t whole =
+      kv_.projected_bytes(final_tokens({.prompt_tokens = request.prompt_tokens(),
+                                        .max_new_tokens = request.spec.generate.max_new_tokens,
+                                        .context_tokens = engine_.context_tokens()}));
+  const size_t shared = std::min(whole, shared_by_choices(request));
+  return shared + static_cast<size_t>(request.spec.choices) * (whole - shared);
 }
 
 bool RowStorage::all_fit(std::span<Row* const> running, std::span<Row* const> others) const {
   MemoryView memory{.budget_bytes = kv_.options().budget_bytes, .live_bytes = kv_.live_bytes()};
   std::vector<state::RowId> ids;
   for (const Row* row : running) {
-    memory.growth_bytes += growth_bytes(*row, Growth::kEnd);
+    memory.growth_bytes += growth_bytes(*row, Growth::kEnd) + copied_bytes(*row);
     ids.push_back(*row->kv);
   }
   for (const Row* row : others)

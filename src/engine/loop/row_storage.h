@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -48,9 +49,10 @@ class RowStorage {
 
   /// Moves the state of a row to the other, which has none.
   void hand_over(Row& from, Row& to);
-  /// Gives all of `to` the same state as `from`: in the cache, or outside when there is no room. On an error
-  /// some of them may have none.
-  Status fork(Row& from, std::span<Row* const> to);
+  /// Gives all of `to` the same state as `from`: in the cache, or outside when there is no room, and
+  /// `give_way` (moves out a row that is to leave first) can make none. On an error some of them may have
+  /// none.
+  Status fork(Row& from, std::span<Row* const> to, const std::function<bool()>& give_way);
   /// Out of the cache, into memory beside it. kExhausted: not even there.
   Status move_out(Row& row);
   /// Back into the cache; kExhausted changes nothing.
@@ -67,6 +69,8 @@ class RowStorage {
   size_t growth_bytes(const Row& row) const;
   /// What rows of its request that are as this one would take outside; `and_soon`: with growth_bytes().
   size_t standing_bytes(const Row& row, Growth growth) const;
+  /// What one row takes outside now, at most.
+  size_t standing_bytes(const Row& row) const { return kv_.projected_bytes(row.held); }
   /// Standing::final_bytes.
   size_t final_bytes(const Request& request) const;
   /// Whether all of them fit, as they are now and with what they share, up to their ends: none has to move.
@@ -90,7 +94,9 @@ class RowStorage {
   size_t kept_bytes(std::span<const state::RowId> used) const;
   int64_t end_of(const Row& row, Growth growth) const;
   size_t growth_bytes(const Row& row, Growth growth) const;
-  Status fork_one(Row& from, Row& to);
+  size_t shared_by_choices(const Request& request) const;
+  size_t copied_bytes(const Row& row) const;
+  Status fork_one(Row& from, Row& to, const std::function<bool()>& give_way);
   void set_image(Row& row, std::shared_ptr<const state::RowImage> image);
 
   Engine& engine_;

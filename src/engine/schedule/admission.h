@@ -56,7 +56,7 @@ Room room_for(size_t bytes, const MemoryView& memory);
 struct Standing {
   /// What its rows would take outside, with all that they hold and may come to hold before the next look.
   size_t outside_bytes = 0;
-  /// What it needs in the budget when nothing else is there, up to its end.
+  /// What it takes of the budget when nothing else is there, up to its end, at most.
   size_t final_bytes = 0;
 };
 

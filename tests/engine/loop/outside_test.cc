@@ -87,6 +87,67 @@ TEST_P(OutsideTest, B58_never_takes_more_than_it_may_and_everything_ends_as_it_w
   }
 }
 
+/// Rows of pages that share what they have.
+class SharingTest : public testing::Test {
+ protected:
+  static constexpr int64_t kPage = 16;
+  void open(int64_t budget_pages) {
+    EngineOptions options{.context_tokens = 1024, .chunk_tokens = 256};
+    options.kv = {.type = "f16", .layout = "paged", .page = kPage};
+    ASSERT_OK_AND_ASSIGN(const auto any, test::open_bundled(options));
+    const size_t page = any->kv().projected_bytes(kPage);
+    options.kv_budget_bytes = static_cast<size_t>(budget_pages) * page;
+    ASSERT_OK_AND_ASSIGN(engine_, test::open_bundled(options));
+    limit_ = *options.kv_budget_bytes / 4;
+    LoopOptions loop{.max_rows = 64, .outside_bytes = limit_};
+    loop.prefix.max_bytes = *options.kv_budget_bytes / 2;
+    batch_.emplace(*engine_, *clock_, loop);
+  }
+  void step() {
+    batch_->step();
+    most_running_ = std::max(most_running_, batch_->stats().running);
+    ASSERT_LE(batch_->stats().outside_bytes, limit_);
+  }
+  void run() {
+    for (int steps = 0; !batch_->idle(); ++steps) {
+      step();
+      if (HasFatalFailure()) return;
+      ASSERT_LT(steps, 10'000) << "the batch makes no progress";
+    }
+  }
+
+  std::unique_ptr<Clock> clock_ = make_system_clock();
+  std::unique_ptr<Engine> engine_;
+  size_t limit_ = 0;
+  std::optional<Batch> batch_;
+  int64_t most_running_ = 0;
+};
+
+// Of the page in which the prompt ends each choice needs its own: 84 pages, and not 81.
+TEST_F(SharingTest, B58_the_last_page_of_a_prompt_is_each_choices_own) {
+  open(128);
+  ServiceRequest choices = request_for(tokens_of(1, 70), 310);
+  choices.choices = 4;
+  choices.generate.ignore_end_tokens = true;
+  submit(*batch_, choices);
+  for (int i = 0; i < 76; ++i) step();  // so that both end together
+  ServiceRequest other = request_for(tokens_of(2, 507), 230);
+  other.generate.ignore_end_tokens = true;
+  submit(*batch_, other);
+  run();
+  EXPECT_EQ(most_running_, 5) << "they run together as long as they can";
+}
+
+// Each of them copies the page in which the prompt ends before it writes to it.
+TEST_F(SharingTest, B58_a_page_that_was_kept_is_copied_by_all_that_write_to_it) {
+  open(40);
+  submit(*batch_, request_for(tokens_of(1, 140), 4));
+  run();
+  for (int i = 0; i < 24; ++i) submit(*batch_, request_for(tokens_of(1, 140), 20));
+  run();
+  EXPECT_GT(most_running_, 8) << "what they share is counted once";
+}
+
 INSTANTIATE_TEST_SUITE_P(Bounds, OutsideTest,
                          testing::Values(OutsideCase{"pages_none", "paged", 1, 0, false},
                                          OutsideCase{"pages_some", "paged", 1, 224, true},
