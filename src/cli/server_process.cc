@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -205,6 +206,21 @@ Status ServerProcess::open_model() {
   return flags_.journals() ? open_journal() : Status(Ok{});
 }
 
+/// Else clients learn it one by one.
+void warn_of_small_budget(const engine::Engine& engine, LogSink& log) {
+  const size_t budget = engine.options().kv_budget_bytes.value_or(0);
+  const size_t row = engine.kv().projected_bytes(engine.context_tokens());
+  if (budget == 0 || row <= budget) return;
+  int64_t fits = 0;
+  for (int64_t step = std::bit_floor(static_cast<uint64_t>(engine.context_tokens())); step > 0; step /= 2) {
+    if (engine.kv().projected_bytes(fits + step) <= budget) fits += step;
+  }
+  log.log(LogLevel::kWarning,
+          fmt::format("one row of the whole context ({} tokens) takes {}, more than --kv-budget {}: requests "
+                      "of more than {} tokens, answer included, are refused",
+                      engine.context_tokens(), human_bytes(row), human_bytes(budget), fits));
+}
+
 void ServerProcess::load() {
   const auto begin = steady_clock::now();
   engine::LoopOptions loop = flags_.loop;
@@ -218,6 +234,7 @@ void ServerProcess::load() {
     return;
   }
   const size_t budget = loaded_.engine->options().kv_budget_bytes.value_or(0);
+  warn_of_small_budget(*loaded_.engine, log_);
   loop.prefix.max_bytes = flags_.prefix_bytes.value_or(budget / 2);
   server::ProtocolLimits limits = flags_.limits;
   limits.max_rows = loop.max_rows;

@@ -157,6 +157,25 @@ class Prefixes(SessionTest):
         self.assertEqual(shown.code, 0, shown.err)
         self.assertIn("little girl named Lily", shown.text)
 
+    def test_nothing_of_a_request_is_passed_over(self):
+        with self.serve() as server:
+            name = self.ask(server, "POST", "/v1/kv/sessions", {"name": "a", "prompt": STORY})["prefix"]["name"]
+            data = self.download(server, "/v1/kv/sessions/a/export")
+            for method, path in (("GET", "/v1/kv/stats"), ("GET", "/v1/kv/prefixes"), ("GET", "/v1/kv/sessions"),
+                                 ("GET", "/v1/kv/sessions/a"), ("POST", "/v1/kv/sessions/a/restore"), ("DELETE", "/v1/kv/sessions/a"),
+                                 ("GET", "/v1/kv/sessions/a/export"), ("GET", "/v1/kv/prefixes/" + name),
+                                 ("DELETE", "/v1/kv/prefixes/" + name), ("GET", f"/v1/kv/prefixes/{name}/export")):
+                self.refused(server, method, path + "?limit=5", None, 400, '"param": "limit"', "no parameter")
+                self.refused(server, method, path + "?cache_salt=&cache_salt=x", None, 400, '"param": "cache_salt"', "twice")
+                self.refused(server, method, path, {"force": True}, 400, '"param": "force"', "no parameter")
+            self.refused(server, "POST", "/v1/kv/prefixes/" + name + "?pinned=true", {}, 400, '"param": "pinned"')
+            self.refused(server, "POST", "/v1/kv/sessions?name=b", {"name": "b", "prompt": STORY}, 400, '"param": "name"')
+            self.refused(server, "POST", "/v1/kv/sessions/a/fork?x=1", {"name": "b"}, 400, '"param": "x"')
+            self.assertIn("true or false", self.send(server, "/v1/kv/import?pinned=yes", data, status=400)["error"]["message"])
+            self.assertEqual(self.send(server, "/v1/kv/import?pin=true", data, status=400)["error"]["param"], "pin")
+            # All of it is as it was.
+            self.assertEqual(self.ask(server, "POST", "/v1/kv/sessions/a/restore", {})["prefix"]["name"], name)
+
     def test_the_command_line_works_beside_a_server(self):
         with self.serve() as server:
             made = self.ask(server, "POST", "/v1/kv/sessions", {"name": "a", "messages": MESSAGES})

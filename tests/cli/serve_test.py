@@ -278,6 +278,18 @@ class Serving(Test):
                 self.assertEqual(said, b"STOPPING=1")
 
 
+    def test_warns_of_a_budget_in_which_no_whole_context_fits(self):
+        with Server("-m", MODEL, "--ctx", "1024", "--kv-budget", "1MiB") as server:
+            line = server.wait_for("more than --kv-budget")
+            self.assertIn("one row of the whole context (1024 tokens)", line)
+            most = int(re.search(r"of more than (\d+) tokens", line)[1])
+            for tokens, status in (most - 10, 200), (most + 20, 400):
+                got, body = server.request("POST", "/v1/completions", {"prompt": [1] * tokens, "max_tokens": 1})
+                self.assertEqual(got, status, body)
+        with Server("-m", MODEL, "--ctx", "1024") as server:
+            self.assertFalse([line for line in server.lines if "warning" in line])
+
+
 class Stopping(Test):
     def test_running_requests_end_and_then_the_server(self):
         with Server("-m", MODEL) as server:

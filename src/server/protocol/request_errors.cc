@@ -65,7 +65,11 @@ ApiError run_error(const Error& error) {
   if (api.status < 500) api.status = error.code == ErrorCode::kExhausted ? 503 : 500;
   api.param.reset();
   if (error.code == ErrorCode::kExhausted) api.code = "out_of_memory";
-  if (error.code == ErrorCode::kCancelled) api.code = "cancelled";
+  // Nothing is too busy: somebody ended it.
+  if (error.code == ErrorCode::kCancelled) {
+    api.type = "cancelled_error";
+    api.code = "cancelled";
+  }
   return api;
 }
 

@@ -109,9 +109,8 @@ Result<BlockView> decode_block(const ContentName& name, std::span<const std::byt
   if (header.magic != kBlockMagic) return corrupt(name, "it does not begin as one");
   if (header.version < kBlockMinimumRead || header.minimum_reader > kBlockVersion) {
     return fail(ErrorCode::kUnsupported,
-                "this block has format " + std::to_string(header.version) + "; formats " +
-                    std::to_string(kBlockMinimumRead) + " to " + std::to_string(kBlockVersion) +
-                    " can be read",
+                unknown_version("this block", header.version, header.minimum_reader,
+                                {.oldest = kBlockMinimumRead, .newest = kBlockVersion}),
                 name.to_string());
   }
   if (!sizes_agree(header, bytes.size())) return corrupt(name, "its sizes contradict each other");

@@ -328,9 +328,8 @@ Result<Manifest> decode_manifest(const ContentName& name, std::span<const std::b
   if (header.magic != kManifestMagic) return corrupt(name, "it does not begin as one");
   if (header.version < kManifestMinimumRead || header.minimum_reader > kManifestVersion) {
     return fail(ErrorCode::kUnsupported,
-                "this manifest has format " + std::to_string(header.version) + "; formats " +
-                    std::to_string(kManifestMinimumRead) + " to " + std::to_string(kManifestVersion) +
-                    " can be read",
+                unknown_version("this manifest", header.version, header.minimum_reader,
+                                {.oldest = kManifestMinimumRead, .newest = kManifestVersion}),
                 name.to_string());
   }
   if (header.file_bytes != bytes.size() || header.data_begin < sizeof header ||

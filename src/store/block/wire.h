@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -14,6 +15,24 @@ namespace kvern::store {
 
 static_assert(std::endian::native == std::endian::little,
               "the formats are written as the machine holds them");
+
+/// Versions of a format: the oldest and the newest that this program reads.
+struct KnownVersions {
+  uint32_t oldest = 0;
+  uint32_t newest = 0;
+};
+
+/// What is wrong with a file of a version that cannot be read; `reader`: the oldest version of a program that
+/// reads it.
+inline std::string unknown_version(std::string_view what, uint32_t version, uint32_t reader,
+                                   const KnownVersions& known) {
+  std::string text = std::string(what) + " has format " + std::to_string(version);
+  if (version >= known.oldest && version <= known.newest)
+    text += ", for programs of format " + std::to_string(reader) + " or later";
+  const std::string newest = std::to_string(known.newest);
+  if (known.oldest == known.newest) return text + "; only format " + newest + " can be read";
+  return text + "; formats " + std::to_string(known.oldest) + " to " + newest + " can be read";
+}
 
 /// Appends to a buffer.
 class WireWriter {

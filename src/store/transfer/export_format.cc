@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "store/block/block_format.h"
 #include "store/block/manifest_format.h"
+#include "store/block/wire.h"
 
 namespace kvern::store {
 namespace {
@@ -135,10 +136,9 @@ Result<ExportReader> ExportReader::open(ByteSource source) {
   KVERN_TRY_STATUS(reader.take(std::as_writable_bytes(std::span(&head, 1))));
   if (head.magic != kExportMagic) return corrupt("it does not begin as one");
   if (head.version < kExportMinimumRead || head.minimum_reader > kExportVersion) {
-    return fail(ErrorCode::kUnsupported, "this file of exported prefixes has format " +
-                                             std::to_string(head.version) + "; formats " +
-                                             std::to_string(kExportMinimumRead) + " to " +
-                                             std::to_string(kExportVersion) + " can be read");
+    return fail(ErrorCode::kUnsupported,
+                unknown_version("this file of exported prefixes", head.version, head.minimum_reader,
+                                {.oldest = kExportMinimumRead, .newest = kExportVersion}));
   }
   if (head.checksum != checksum_of(head)) return corrupt("the checksum of its header is wrong");
   if (!all_zero(head.reserved) || head.file_bytes < export_frame_bytes())

@@ -58,7 +58,9 @@ TEST(RequestErrors, of_runs_are_never_the_clients_fault) {
                                ErrorCode::kUnsupported, ErrorCode::kIo, ErrorCode::kInternal})
     EXPECT_EQ(run_error(error(code, "x")).status, 500);
   EXPECT_EQ(run_error(error(ErrorCode::kExhausted, "")).status, 503);
-  EXPECT_EQ(run_error(error(ErrorCode::kCancelled, "")).status, 503);
+  const ApiError cancelled = run_error(error(ErrorCode::kCancelled, ""));
+  EXPECT_EQ(cancelled.status, 503);
+  EXPECT_EQ(cancelled.type, "cancelled_error") << "nothing is too busy";
 }
 
 TEST(RequestErrors, of_runs_that_were_late_are_timeouts) {

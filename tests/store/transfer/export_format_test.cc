@@ -71,7 +71,7 @@ TEST(ExportFormat, OfALaterFormatSaysSo) {
   Bytes bytes = sample_file();
   bytes[8] = std::byte{7};
   bytes[12] = std::byte{6};
-  EXPECT_ERROR(read_all(bytes), kUnsupported, "has format 7; formats 1 to 1");
+  EXPECT_ERROR(read_all(bytes), kUnsupported, "has format 7; only format 1 can be read");
   EXPECT_ERROR(read_all(Bytes(100)), kCorrupt, "does not begin as one");
 }
 

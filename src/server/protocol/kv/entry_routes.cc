@@ -88,7 +88,9 @@ void change_prefix(const ProtocolContext& context, SavedPrefixes& saved, Exchang
   const auto body = parse_body(context, exchange);
   if (!body) return respond_error(exchange, body.error());
   if (const auto changed = change(saved, exchange, *body); !changed)
-    return exchange.respond(error_response(to_api_error(changed.error())));
+    return changed.error().code == ErrorCode::kNotFound || changed.error().code == ErrorCode::kIo
+               ? respond_error(exchange, changed.error())
+               : respond_wrong_request(exchange, changed.error());
   show_prefix(saved, exchange);
 }
 
@@ -97,24 +99,24 @@ void change_prefix(const ProtocolContext& context, SavedPrefixes& saved, Exchang
 void add_entry_routes(Router& router, const ProtocolContext& context, const Executors& executors) {
   const auto add = [&](const char* method, const char* path, void (*handler)(SavedPrefixes&, Exchange&)) {
     router.add(method, path,
-               on_saved(context, executors.patient,
+               on_saved(context, executors.patient, {},
                         [handler](SavedPrefixes& saved, const std::shared_ptr<Exchange>& exchange) {
                           handler(saved, *exchange);
                         }));
   };
-  const auto add_with_context = [&](const char* method, const char* path,
+  const auto add_with_context = [&](const char* method, const char* path, BodyUse body,
                                     void (*handler)(const ProtocolContext&, SavedPrefixes&, Exchange&)) {
     router.add(method, path,
-               on_saved(context, executors.patient,
+               on_saved(context, executors.patient, {.body = body},
                         [&context, handler](SavedPrefixes& saved, const std::shared_ptr<Exchange>& exchange) {
                           handler(context, saved, *exchange);
                         }));
   };
-  add_with_context("GET", "/v1/kv/stats", show_stats);
+  add_with_context("GET", "/v1/kv/stats", BodyUse::kNone, show_stats);
   add("GET", "/v1/kv/prefixes", list_prefixes);
   add("GET", "/v1/kv/prefixes/{name}", show_prefix);
   add("DELETE", "/v1/kv/prefixes/{name}", delete_prefix);
-  add_with_context("POST", "/v1/kv/prefixes/{name}", change_prefix);
+  add_with_context("POST", "/v1/kv/prefixes/{name}", BodyUse::kRead, change_prefix);
 }
 
 }  // namespace kvern::server::kv

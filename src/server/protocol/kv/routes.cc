@@ -54,9 +54,12 @@ void flush(const ProtocolContext& context, Exchange& exchange) {
 
 }  // namespace
 
-Handler on_saved(const ProtocolContext& context, Executor& executor, SavedHandler handler) {
-  return [&context, &executor, handler = std::move(handler)](std::shared_ptr<Exchange> exchange) {
+Handler on_saved(const ProtocolContext& context, Executor& executor, RouteTakes takes, SavedHandler handler) {
+  return [&context, &executor, takes = std::move(takes),
+          handler = std::move(handler)](std::shared_ptr<Exchange> exchange) {
     if (context.saved == nullptr) return respond_nothing_saved(*exchange);
+    if (const auto right = check_request(exchange->request(), takes); !right)
+      return respond_wrong_request(*exchange, right.error());
     executor.post([&context, handler, exchange = std::move(exchange)] { handler(*context.saved, exchange); });
   };
 }
@@ -64,6 +67,8 @@ Handler on_saved(const ProtocolContext& context, Executor& executor, SavedHandle
 void add_routes(Router& router, const ProtocolContext& context, const Executors& executors) {
   router.add("POST", "/v1/kv/flush",
              [&context, &patient = executors.patient](std::shared_ptr<Exchange> exchange) {
+               if (const auto right = check_request(exchange->request(), {.query = {}}); !right)
+                 return respond_wrong_request(*exchange, right.error());
                patient.post([&context, exchange = std::move(exchange)] { flush(context, *exchange); });
              });
   add_entry_routes(router, context, executors);

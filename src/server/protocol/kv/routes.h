@@ -8,6 +8,7 @@
 #include "server/http/router.h"
 #include "server/protocol/context.h"
 #include "server/protocol/executor.h"
+#include "server/protocol/kv/kv_request.h"
 
 namespace kvern::server::kv {
 
@@ -21,8 +22,9 @@ struct Executors {
 /// A handler that has prefixes to work on.
 using SavedHandler = std::function<void(engine::SavedPrefixes& saved, std::shared_ptr<Exchange> exchange)>;
 
-/// Runs it on an executor; where prefixes are not saved, the answer is 501. All outlive the handler.
-Handler on_saved(const ProtocolContext& context, Executor& executor, SavedHandler handler);
+/// Runs it on an executor; where prefixes are not saved, the answer is 501, and 400 where the request brings
+/// what is not taken. All outlive the handler.
+Handler on_saved(const ProtocolContext& context, Executor& executor, RouteTakes takes, SavedHandler handler);
 
 void add_routes(Router& router, const ProtocolContext& context, const Executors& executors);
 

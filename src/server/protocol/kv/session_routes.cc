@@ -123,14 +123,18 @@ void restore_session(const ProtocolContext& context, Executor& patient, const Ex
 
 void add_session_routes(Router& router, const ProtocolContext& context, const Executors& executors) {
   Executor& patient = executors.patient;
-  const auto add = [&](const char* method, const char* path, SavedHandler handler) {
-    router.add(method, path, on_saved(context, patient, std::move(handler)));
+  const auto add = [&](const char* method, const char* path, SavedHandler handler,
+                       BodyUse body = BodyUse::kNone) {
+    router.add(method, path, on_saved(context, patient, {.body = body}, std::move(handler)));
   };
   add("GET", "/v1/kv/sessions",
       [](SavedPrefixes& saved, const ExchangePtr& exchange) { list_sessions(saved, *exchange); });
-  add("POST", "/v1/kv/sessions", [&context, &patient](SavedPrefixes& /*saved*/, const ExchangePtr& exchange) {
-    save_session(context, patient, exchange);
-  });
+  add(
+      "POST", "/v1/kv/sessions",
+      [&context, &patient](SavedPrefixes& /*saved*/, const ExchangePtr& exchange) {
+        save_session(context, patient, exchange);
+      },
+      BodyUse::kRead);
   add("GET", "/v1/kv/sessions/{name}", [&context](SavedPrefixes& saved, const ExchangePtr& exchange) {
     show_session(context, saved, *exchange);
   });
@@ -140,9 +144,12 @@ void add_session_routes(Router& router, const ProtocolContext& context, const Ex
       [&context, &patient](SavedPrefixes& /*saved*/, const ExchangePtr& exchange) {
         restore_session(context, patient, exchange);
       });
-  add("POST", "/v1/kv/sessions/{name}/fork", [&context](SavedPrefixes& saved, const ExchangePtr& exchange) {
-    fork_session(context, saved, *exchange);
-  });
+  add(
+      "POST", "/v1/kv/sessions/{name}/fork",
+      [&context](SavedPrefixes& saved, const ExchangePtr& exchange) {
+        fork_session(context, saved, *exchange);
+      },
+      BodyUse::kRead);
 }
 
 }  // namespace kvern::server::kv

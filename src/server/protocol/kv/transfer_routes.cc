@@ -86,9 +86,10 @@ void import_prefixes(SavedPrefixes& saved, Exchange& exchange) {
     at += out.size();
     return Ok{};
   };
-  const bool pinned = request.query_value("pinned").value_or("false") == "true";
+  const auto pinned = query_flag(request, "pinned");
+  if (!pinned) return respond_wrong_request(exchange, pinned.error());
   const auto report =
-      saved.import_from(ProtocolContext::name_space(request, salt_of(exchange)), source, pinned);
+      saved.import_from(ProtocolContext::name_space(request, salt_of(exchange)), source, *pinned);
   // That the file is of a later version is the client's fault, not a directory's.
   if (!report) return exchange.respond(error_response(to_api_error(report.error())));
   json::array names;
@@ -134,6 +135,8 @@ Handler on_export(const ProtocolContext& context, Executor& transfers,
                   std::shared_ptr<RunningExports> running, Handle handle) {
   return [&context, &transfers, running = std::move(running), handle](std::shared_ptr<Exchange> exchange) {
     if (context.saved == nullptr) return respond_nothing_saved(*exchange);
+    if (const auto right = check_request(exchange->request(), {}); !right)
+      return respond_wrong_request(*exchange, right.error());
     auto place = RunningExports::begin(running);
     if (!place) return exchange->respond(error_response(too_many_exports(context.limits.max_exports)));
     transfers.post([&context, handle, place = std::move(place), exchange = std::move(exchange)] {
@@ -151,7 +154,7 @@ void add_transfer_routes(Router& router, const ProtocolContext& context, const E
   router.add("GET", "/v1/kv/sessions/{name}/export",
              on_export(context, executors.transfers, running, export_session));
   router.add("POST", "/v1/kv/import",
-             on_saved(context, executors.patient,
+             on_saved(context, executors.patient, {.body = BodyUse::kRead, .query = {"cache_salt", "pinned"}},
                       [](SavedPrefixes& saved, const std::shared_ptr<Exchange>& exchange) {
                         import_prefixes(saved, *exchange);
                       }),

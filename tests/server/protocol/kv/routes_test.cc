@@ -72,6 +72,23 @@ TEST_F(KvRoutesTest, a_loop_that_has_ended_saves_nothing) {
   EXPECT_EQ(world_.answer().status, 503);
 }
 
+TEST_F(KvRoutesTest, a_flush_takes_nothing) {
+  for (const auto& [path, body, what] : {std::tuple("/v1/kv/flush?cache_salt=x", "", "cache_salt"),
+                                         std::tuple("/v1/kv/flush?wait=1", "", "wait"),
+                                         std::tuple("/v1/kv/flush", R"({"timeout": 5})", "timeout")}) {
+    EXPECT_TRUE(world_.ask(router_, {.method = "POST", .path = path, .body = body}));
+    EXPECT_EQ(world_.answer().status, 400) << path << body;
+    const json::value answer = parse_json(world_.answer().body, "answer").value_or(nullptr);
+    EXPECT_EQ(at(answer, "error.param"), json::value(what));
+    EXPECT_EQ(at(answer, "error.code"), json::value("unsupported_parameter"));
+  }
+  EXPECT_TRUE(world_.ask(router_, {.method = "POST", .path = "/v1/kv/flush", .body = "x"}));
+  EXPECT_EQ(world_.answer().status, 400);
+  world_.service.flush_with([](auto) { return engine::FlushReport{.durable = true}; });
+  EXPECT_TRUE(world_.ask(router_, {.method = "POST", .path = "/v1/kv/flush", .body = "{}"}));
+  EXPECT_EQ(world_.answer().status, 200);
+}
+
 TEST_F(KvRoutesTest, without_a_directory_there_is_nothing_to_look_after) {
   for (const char* path : {"/v1/kv/stats", "/v1/kv/prefixes", "/v1/kv/prefixes/a", "/v1/kv/sessions",
                            "/v1/kv/sessions/a", "/v1/kv/sessions/a/export"}) {
