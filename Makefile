@@ -49,8 +49,12 @@ lint: build
 format:
 	tools/check_format.sh --fix
 
+# What is installed, and nothing else: no tests, no benchmarks.
 install: PREFIX ?= /usr/local
-install: build
+install:
+	tools/setup.sh build
+	cmake --preset release -DKVERN_BUILD_TESTS=OFF -DKVERN_BUILD_BENCH=OFF -DKVERN_BUILD_EXAMPLES=OFF
+	cmake --build $(BUILD)
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:

@@ -8,8 +8,10 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/plural.h"
 #include "cli/commands.h"
 #include "cli/model_options.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 #include "cli/served_model.h"
 #include "server/batch/batch_job.h"
@@ -29,9 +31,9 @@ struct BatchFlags {
 
 std::string summary(const server::BatchCounts& counts) {
   std::string text =
-      fmt::format("{} requests answered, {} of them with an error", counts.done, counts.failed);
+      fmt::format("{} answered, {} of them with an error", counted(counts.done, "request"), counts.failed);
   if (counts.skipped > 0) text += fmt::format("; {} had results already", counts.skipped);
-  if (counts.bad_lines > 0) text += fmt::format("; {} lines could not be used", counts.bad_lines);
+  if (counts.bad_lines > 0) text += fmt::format("; {} could not be used", counted(counts.bad_lines, "line"));
   if (counts.interrupted) text += "; interrupted: the same command goes on from here";
   return text + "\n";
 }
@@ -94,7 +96,7 @@ void add_batch(CLI::App& app, Command& chosen) {
   command
       .add_option("--max-rows,-j,--parallel", flags->max_rows,
                   "Most rows computed together; a request has one for each choice")
-      ->check(CLI::Range(int64_t{1}, kMaxRows))
+      ->check(whole_number(1, kMaxRows))
       ->capture_default_str()
       ->type_name("N");
   command.footer(

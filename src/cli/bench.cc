@@ -7,6 +7,7 @@
 #include "cli/bench_kv.h"
 #include "cli/commands.h"
 #include "cli/model_options.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 #include "compute/probe/machine_probe.h"
 #include "engine/measure/measure.h"
@@ -197,13 +198,13 @@ void add_bench(CLI::App& app, Command& chosen) {
           "--kv-context", flags->kv_context,
           "Tokens of the row of --kv whose next steps are timed, 0 = none; else 8192, or what --ctx has room "
           "for")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 20))
+      ->check(whole_number(0, int64_t{1} << 20))
       ->type_name("N");
   command.add_option("--reps", flags->options.repetitions, "Repetitions; medians are reported")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole_number(1, 1000))
       ->capture_default_str();
   command.add_option("--steps", flags->options.steps, "Steps in a repetition of decode and batch")
-      ->check(CLI::Range(1, 10000))
+      ->check(whole_number(1, 10000))
       ->capture_default_str();
   command.add_flag("--json", flags->json, "One JSON object");
   command.footer(

@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/kv_flags.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "model/model.h"
@@ -81,10 +82,10 @@ void add_fit(CLI::App& app, Command& chosen) {
   command
       .add_option("-c,--ctx,--ctx-size", flags->context,
                   "Tokens of each row; 0 = what the model was made for")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 24))
+      ->check(whole_number(0, int64_t{1} << 24))
       ->type_name("N");
   command.add_option("--rows", flags->rows, "Rows at the same time")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->check(whole_number(1, int64_t{1} << 20))
       ->capture_default_str()
       ->type_name("B");
   add_kv_flags(command, flags->kv);

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/generation_flags.h"
+#include "cli/input.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
 #include "engine/chat/chat_prompt.h"
@@ -30,7 +31,7 @@ struct GenerateFlags {
 
 Result<std::string> prompt_text(Environment& environment, const GenerateFlags& flags) {
   if (flags.prompt) return *flags.prompt;
-  if (!flags.prompt_file.empty()) return read_file(environment.files, flags.prompt_file, kMaxPromptBytes);
+  if (!flags.prompt_file.empty()) return read_input(environment.files, flags.prompt_file, kMaxPromptBytes);
   return fail(ErrorCode::kInvalidArgument, "no prompt; give -p TEXT, -f FILE or --ids LIST");
 }
 
@@ -148,7 +149,9 @@ void add_generate(CLI::App& app, Command& chosen) {
   add_model_flags(command, flags->model, ModelArgument::kFlag);
   auto* prompt = command.add_option("-p,--prompt", flags->prompt, "The prompt")->type_name("TEXT");
   auto* file =
-      command.add_option("-f,--file", flags->prompt_file, "A file that holds the prompt")->type_name("FILE");
+      command
+          .add_option("-f,--file", flags->prompt_file, "A file that holds the prompt; - is standard input")
+          ->type_name("FILE");
   auto* ids = command
                   .add_option("--ids", flags->ids,
                               "The prompt as token ids, or a file of ids; greedy unless --temp is given")

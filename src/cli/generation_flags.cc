@@ -1,6 +1,5 @@
 #include "cli/generation_flags.h"
 
-#include <charconv>
 #include <cstdio>
 #include <limits>
 #include <utility>
@@ -8,6 +7,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/plural.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 
 namespace kvern::cli {
@@ -35,50 +36,55 @@ void add_penalty_flags(CLI::App& command, engine::SamplingParams& sampling) {
   command
       .add_option("--repeat-penalty", sampling.repeat_penalty,
                   "Divides logits of tokens seen before; 1 = off")
+      ->check(decimal_number())
       ->capture_default_str();
   command
       .add_option("--repeat-last-n", sampling.repeat_last_n,
                   "How far back the penalties look; 0 = off, -1 = all")
+      ->check(whole_number())
       ->capture_default_str();
   command
       .add_option("--presence-penalty", sampling.presence_penalty,
                   "Taken once from tokens seen before; 0 = off")
+      ->check(decimal_number())
       ->capture_default_str();
   command
       .add_option("--frequency-penalty", sampling.frequency_penalty,
                   "Taken for each time a token was seen; 0 = off")
+      ->check(decimal_number())
       ->capture_default_str();
 }
 
 void add_filter_flags(CLI::App& command, GenerationFlags& flags) {
   engine::SamplingParams& sampling = flags.sampling;
-  command.add_option("--temp,--temperature", flags.temperature, "Temperature; 0 = greedy [0.8]");
+  command.add_option("--temp,--temperature", flags.temperature, "Temperature; 0 = greedy [0.8]")
+      ->check(decimal_number());
   command.add_option("--top-k", sampling.top_k, "Keep the K likeliest tokens; 0 = all")
+      ->check(whole_number())
       ->capture_default_str();
   command.add_option("--top-p", sampling.top_p, "Keep the likeliest tokens up to this probability; 1 = all")
+      ->check(decimal_number())
       ->capture_default_str();
   command.add_option("--min-p", sampling.min_p, "Keep tokens this likely against the likeliest; 0 = all")
+      ->check(decimal_number())
       ->capture_default_str();
   command.add_option("--typical", sampling.typical_p, "Locally typical sampling; 1 = off")
+      ->check(decimal_number())
       ->capture_default_str();
   command
       .add_option("--xtc-probability", sampling.xtc_probability, "Chance to exclude the top choices; 0 = off")
+      ->check(decimal_number())
       ->capture_default_str();
   command.add_option("--xtc-threshold", sampling.xtc_threshold, "What counts as a top choice")
+      ->check(decimal_number())
       ->capture_default_str();
   command
       .add_option("-s,--seed", flags.seed,
                   fmt::format("Seed of the random numbers [{}]", engine::kDefaultSeed))
-      ->check(is_seed);
+      ->check(seed_number());
 }
 
 }  // namespace
-
-std::string is_seed(const std::string& text) {
-  uint64_t seed = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  return error == std::errc{} && end == text.data() + text.size() ? "" : "write a number from 0 to 2^64 - 1";
-}
 
 void GenerationFlags::apply(engine::GenerateRequest& request, SamplingDefault how) const {
   request.max_new_tokens = max_new_tokens;
@@ -93,7 +99,7 @@ void GenerationFlags::apply(engine::GenerateRequest& request, SamplingDefault ho
 
 void add_generation_flags(CLI::App& command, GenerationFlags& flags) {
   command.add_option("-n,--predict,--n-predict", flags.max_new_tokens, "Most new tokens")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 24))
+      ->check(whole_number(0, int64_t{1} << 24))
       ->capture_default_str()
       ->type_name("N");
   add_filter_flags(command, flags);
@@ -120,7 +126,7 @@ void add_probability_flags(CLI::App& command, GenerationFlags& flags) {
   command
       .add_option("--logprobs", flags.sampling.top_logprobs,
                   "With --json: log-probabilities of the N likeliest tokens")
-      ->check(CLI::Range(0U, 1000U))
+      ->check(whole_number(0, 1000))
       ->type_name("N");
   command.add_flag("--logit-hashes", flags.hash_logits,
                    "With --json: a hash of the logits of each new token");
@@ -153,13 +159,14 @@ void print_speeds(const engine::GenerateResult& result, std::optional<double> lo
   const int64_t held = result.reused_tokens + result.computed_tokens;
   const auto decoded = static_cast<double>(result.ids.empty() ? 0 : result.ids.size() - 1);
   const auto per_second = [](double tokens, double ms) { return ms > 0 ? tokens * 1000.0 / ms : 0.0; };
-  write_stderr(fmt::format(
-      "[{}prompt {}{} tokens{}, {:.1f} tokens/s | generated {} tokens, {:.1f} tokens/s | {}]\n",
-      load_ms ? fmt::format("load {:.0f} ms | ", *load_ms) : std::string(),
-      held < result.prompt_tokens ? fmt::format("{} of ", held) : std::string(), result.prompt_tokens,
-      result.reused_tokens > 0 ? fmt::format(" ({} kept)", result.reused_tokens) : std::string(),
-      per_second(computed, result.timings.prefill_ms), result.ids.size(),
-      per_second(decoded, result.timings.decode_ms), engine::to_string(result.finish_reason)));
+  write_stderr(
+      fmt::format("[{}prompt {}{}{}, {:.1f} tokens/s | generated {}, {:.1f} tokens/s | {}]\n",
+                  load_ms ? fmt::format("load {:.0f} ms | ", *load_ms) : std::string(),
+                  held < result.prompt_tokens ? fmt::format("{} of ", held) : std::string(),
+                  counted(result.prompt_tokens, "token"),
+                  result.reused_tokens > 0 ? fmt::format(" ({} kept)", result.reused_tokens) : std::string(),
+                  per_second(computed, result.timings.prefill_ms), counted(std::ssize(result.ids), "token"),
+                  per_second(decoded, result.timings.decode_ms), engine::to_string(result.finish_reason)));
 }
 
 }  // namespace kvern::cli

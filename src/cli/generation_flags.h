@@ -30,9 +30,6 @@ struct GenerationFlags {
   void apply(engine::GenerateRequest& request, SamplingDefault how) const;
 };
 
-/// A check for CLI11 of a 64-bit seed, since the library wraps what does not fit; empty if it is one.
-std::string is_seed(const std::string& text);
-
 void add_generation_flags(CLI::App& command, GenerationFlags& flags);
 /// Those of what only a JSON answer can show.
 void add_probability_flags(CLI::App& command, GenerationFlags& flags);

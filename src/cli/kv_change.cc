@@ -4,7 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/plural.h"
 #include "cli/kv_commands.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 #include "cli/progress_bar.h"
 #include "server/config/values.h"
@@ -40,11 +42,11 @@ Result<ExitCode> change_entries(Environment& environment, const ChangeFlags& fla
     names.push_back(json::value(entry.manifest.to_string()));
     if (!bar.update(std::ssize(names), std::ssize(found))) break;
   }
-  const size_t count = names.size();
+  const auto count = std::ssize(names);
   if (flags.json) {
     KVERN_TRY_STATUS(write_json(json::object{{done, std::move(names)}}));
   } else {
-    KVERN_TRY_STATUS(write_stdout(fmt::format("{}: {} prefixes\n", done, count)));
+    KVERN_TRY_STATUS(write_stdout(fmt::format("{}: {}\n", done, counted(count, "prefix", "prefixes"))));
   }
   return ExitCode::kOk;
 }
@@ -79,7 +81,11 @@ Result<ExitCode> run_expire(Environment& environment, const ChangeFlags& flags) 
 Result<ExitCode> run_collect(Environment& environment, const ChangeFlags& flags) {
   size_t max_bytes = 0;
   if (!flags.max_bytes.empty()) {
-    KVERN_TRY(max_bytes, server::parse_bytes(flags.max_bytes));
+    const auto parsed = server::parse_bytes(flags.max_bytes);
+    if (!parsed)
+      return fail(ErrorCode::kInvalidArgument, "'" + flags.max_bytes + "': " + parsed.error().message,
+                  "--max-bytes");
+    max_bytes = *parsed;
   }
   KVERN_TRY(const OpenedStore opened, open_store(environment, flags.directory, StoreAccess::kChange));
   KVERN_TRY(const store::DiskStats before, opened->stats());
@@ -94,9 +100,11 @@ Result<ExitCode> run_collect(Environment& environment, const ChangeFlags& flags)
                                              {"bytes", after.totals.bytes}}));
     return ExitCode::kOk;
   }
-  std::string text = fmt::format("removed {} prefixes and {} files that none names; {} left\n",
-                                 report.evicted, report.files_removed, human_bytes(after.totals.bytes));
-  if (report.strangers > 0) text += fmt::format("{} files are not kvern's and stay\n", report.strangers);
+  std::string text = fmt::format("removed {} and {} that none names; {} left\n",
+                                 counted(report.evicted, "prefix", "prefixes"),
+                                 counted(report.files_removed, "file"), human_bytes(after.totals.bytes));
+  if (report.strangers > 0)
+    text += fmt::format("{} not kvern's and stay\n", counted(report.strangers, "file is", "files are"));
   KVERN_TRY_STATUS(write_stdout(text));
   return ExitCode::kOk;
 }
@@ -117,10 +125,10 @@ Result<ExitCode> run_verify(Environment& environment, const ChangeFlags& flags) 
   } else {
     std::string text;
     for (const std::string& problem : report.problems) text += problem + "\n";
-    text += fmt::format("{} prefixes and {} blocks read, {}: {}\n", report.entries, report.blocks,
-                        human_bytes(report.bytes),
-                        report.problems.empty() ? std::string("all good")
-                                                : fmt::format("{} problems", report.problems.size()));
+    text += fmt::format(
+        "{} and {} read, {}: {}\n", counted(report.entries, "prefix", "prefixes"),
+        counted(report.blocks, "block"), human_bytes(report.bytes),
+        report.problems.empty() ? std::string("all good") : counted(std::ssize(report.problems), "problem"));
     KVERN_TRY_STATUS(write_stdout(text));
   }
   if (environment.interrupted) return ExitCode::kInterrupted;
@@ -138,7 +146,7 @@ Result<ExitCode> run_reindex(Environment& environment, const ChangeFlags& flags)
   if (flags.json) {
     KVERN_TRY_STATUS(write_json(json::object{{"entries", entries}}));
   } else {
-    KVERN_TRY_STATUS(write_stdout(fmt::format("the index has {} prefixes\n", entries)));
+    KVERN_TRY_STATUS(write_stdout(fmt::format("the index has {}\n", counted(entries, "prefix", "prefixes"))));
   }
   return ExitCode::kOk;
 }
@@ -160,7 +168,7 @@ void add_kv_change_commands(CLI::App& kv, Command& chosen) {
   const auto [expire, expire_flags] = with_names({"expire", "Let prefixes go after some time", run_expire});
   expire->add_option("--after", expire_flags->seconds, "Seconds from now; 0 = never")
       ->required()
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
+      ->check(whole_number(0, int64_t{1} << 40))
       ->type_name("N");
   const auto collect = std::make_shared<ChangeFlags>();
   ChangeCommand{"gc", "Remove what has expired and files that nothing names", run_collect}

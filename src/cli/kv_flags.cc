@@ -2,11 +2,13 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/numbers.h"
+
 namespace kvern::cli {
 
 void add_kv_flags(CLI::App& command, engine::KvSettings& settings) {
   const auto positions = [&](const char* name, int64_t& value, const char* help) {
-    command.add_option(name, value, help)->check(CLI::Range(int64_t{0}, int64_t{1} << 32))->type_name("N");
+    command.add_option(name, value, help)->check(whole_number(0, int64_t{1} << 32))->type_name("N");
   };
   command
       .add_option("--kv-type,--cache-type", settings.type,

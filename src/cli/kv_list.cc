@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/plural.h"
 #include "cli/kv_commands.h"
 #include "cli/output.h"
 #include "engine/load/text_parts.h"
@@ -70,7 +71,8 @@ Result<ExitCode> run_list(Environment& environment, const ListFlags& flags) {
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
-  text += fmt::format("{} prefixes, {}\n", entries.size(), human_bytes(stats.totals.bytes));
+  text += fmt::format("{}, {}\n", counted(std::ssize(entries), "prefix", "prefixes"),
+                      human_bytes(stats.totals.bytes));
   KVERN_TRY_STATUS(write_stdout(text));
   return ExitCode::kOk;
 }
@@ -93,13 +95,18 @@ Result<std::string> text_of(Environment& environment, const store::Manifest& man
   return parts.tokenizer->decode(manifest.tokens, {.skip_special = false});
 }
 
-/// Its lines, those that are equal once.
+/// Its lines; those that are equal and follow each other once, with how many there are.
 std::vector<std::string> lines_of(const std::string& identity) {
-  std::vector<std::string> lines;
+  std::vector<std::pair<std::string, int64_t>> runs;
   std::istringstream in(identity);
   for (std::string line; std::getline(in, line);) {
-    if (!line.empty()) lines.push_back(line);
+    if (line.empty()) continue;
+    if (runs.empty() || runs.back().first != line) runs.emplace_back(line, 0);
+    ++runs.back().second;
   }
+  std::vector<std::string> lines;
+  for (const auto& [line, count] : runs)
+    lines.push_back(count == 1 ? line : fmt::format("{} x {}", count, line));
   return lines;
 }
 
@@ -176,9 +183,9 @@ std::string shown_text(const Shown& shown, int64_t now) {
   for (const store::Attachment& a : m.attachments)
     line("attachment", for_people(a.name) + ", " + human_bytes(a.data.size()));
   if (m.checkpoint) {
-    line("checkpoint",
-         fmt::format("{} tokens of a prompt and {} generated; seed {}", m.checkpoint->prompt_tokens,
-                     m.checkpoint->generated_tokens, m.checkpoint->seed));
+    line("checkpoint", fmt::format("{} of a prompt and {} generated; seed {}",
+                                   counted(m.checkpoint->prompt_tokens, "token"),
+                                   m.checkpoint->generated_tokens, m.checkpoint->seed));
   }
   if (shown.text) out += "\n" + for_people(*shown.text) + "\n";
   return out;
@@ -236,12 +243,14 @@ Result<ExitCode> run_stats(Environment& environment, const ListFlags& flags) {
                                              {"models", std::move(by_model)}}));
     return ExitCode::kOk;
   }
-  std::string text = fmt::format("{} prefixes in {} blocks of {} positions, {}\n", stats.totals.entries,
-                                 stats.totals.blocks, opened->page(), human_bytes(stats.totals.bytes));
+  std::string text =
+      fmt::format("{} in {} of {} positions, {}\n", counted(stats.totals.entries, "prefix", "prefixes"),
+                  counted(stats.totals.blocks, "block"), opened->page(), human_bytes(stats.totals.bytes));
   text += fmt::format("each by itself they would take {}; {} pinned, {} damaged\n", human_bytes(apart),
                       pinned, damaged);
   for (const auto& [name, sum] : models)
-    text += fmt::format("  model {}  {} prefixes, {} tokens\n", name, sum.entries, sum.tokens);
+    text += fmt::format("  model {}  {}, {}\n", name, counted(sum.entries, "prefix", "prefixes"),
+                        counted(sum.tokens, "token"));
   KVERN_TRY_STATUS(write_stdout(text));
   return ExitCode::kOk;
 }

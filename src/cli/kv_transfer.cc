@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/atomic_file.h"
+#include "base/plural.h"
 #include "cli/kv_commands.h"
 #include "cli/output.h"
 #include "cli/progress_bar.h"
@@ -71,10 +72,10 @@ Result<ExitCode> run_export(Environment& environment, const TransferFlags& flags
   names.reserve(entries.size());
   for (const store::ListedEntry& entry : entries) names.push_back(entry.manifest);
   KVERN_TRY(const store::TransferReport report, export_to_file(environment, flags, *opened.store, names));
-  KVERN_TRY_STATUS(
-      write_report(flags, {{"entries", report.entries}, {"blocks", report.blocks}, {"bytes", report.bytes}},
-                   fmt::format("{}: {} prefixes in {} blocks, {}\n", flags.file, report.entries,
-                               report.blocks, human_bytes(report.bytes))));
+  KVERN_TRY_STATUS(write_report(
+      flags, {{"entries", report.entries}, {"blocks", report.blocks}, {"bytes", report.bytes}},
+      fmt::format("{}: {} in {}, {}\n", flags.file, counted(report.entries, "prefix", "prefixes"),
+                  counted(report.blocks, "block"), human_bytes(report.bytes))));
   return ExitCode::kOk;
 }
 
@@ -141,8 +142,9 @@ Result<ExitCode> run_import(Environment& environment, const TransferFlags& flags
     KVERN_TRY_STATUS(write_json(object));
   } else {
     KVERN_TRY_STATUS(
-        write_stdout(fmt::format("{} prefixes imported, {} were there; {} blocks written, {} were there\n",
-                                 report.saved, report.there, report.blocks_written, report.blocks_reused)));
+        write_stdout(fmt::format("{} imported, {} there already; {} written, {} there already\n",
+                                 counted(report.saved, "prefix", "prefixes"), report.there,
+                                 counted(report.blocks_written, "block"), report.blocks_reused)));
   }
   return ExitCode::kOk;
 }

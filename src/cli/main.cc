@@ -3,6 +3,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -34,6 +35,19 @@ bool is_known(const CLI::App& app, const std::string& word) {
   return app.get_option_no_throw(word) != nullptr || !app.get_subcommands(named).empty();
 }
 
+/// A complaint about an option begins with one of its names: with the one that was written.
+std::string as_written(const CLI::App& command, std::span<char* const> words, const std::string& message) {
+  const size_t colon = message.find(':');
+  const CLI::Option* option =
+      colon == std::string::npos ? nullptr : command.get_option_no_throw(message.substr(0, colon));
+  if (option == nullptr) return message;
+  for (const char* word : words) {
+    const std::string name = std::string(word).substr(0, std::string(word).find('='));
+    if (name.starts_with('-') && option->check_name(name)) return name + message.substr(colon);
+  }
+  return message;
+}
+
 int run(int argc, char** argv) {
   keep_standard_descriptors();
   ignore_broken_pipes();
@@ -48,9 +62,16 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", [] { return version_text(); }, "Commit and CPU targets of this build");
   app.get_formatter()->column_width(34);
-  app.failure_message([](const CLI::App*, const CLI::Error& error) {
-    return "kvern: " + std::string(error.what()) + " (see kvern --help)\n";
-  });
+  app.failure_message(
+      [&app, words = std::span(argv, static_cast<size_t>(argc))](const CLI::App*, const CLI::Error& error) {
+        const CLI::App* command = &app;
+        std::string path = "kvern";
+        while (!command->get_subcommands().empty()) {
+          command = command->get_subcommands().front();
+          path += " " + command->get_name();
+        }
+        return "kvern: " + as_written(*command, words, error.what()) + " (see " + path + " --help)\n";
+      });
   Command chosen;
   register_commands(app, chosen);
   if (argc > 1 && !is_known(app, argv[1])) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/kv_flags.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 
@@ -106,17 +107,17 @@ void add_model_flags(CLI::App& command, ModelFlags& flags, ModelArgument how) {
       ->required()
       ->type_name("MODEL");
   command.add_option("-t,--threads", engine.threads, "Threads; 0 = one for each core")
-      ->check(CLI::Range(0, kMaxThreads))
+      ->check(whole_number(0, kMaxThreads))
       ->type_name("N");
   command
       .add_option("-c,--ctx,--ctx-size", engine.context_tokens,
                   "Longest row in tokens; 0 = what the model was made for")
-      ->check(CLI::Range(int64_t{0}, kMaxTokens))
+      ->check(whole_number(0, kMaxTokens))
       ->type_name("N");
   command
       .add_option("--chunk,--ubatch-size", engine.chunk_tokens,
                   "Prompt tokens in one step; never changes a result")
-      ->check(CLI::Range(int64_t{1}, kMaxTokens))
+      ->check(whole_number(1, kMaxTokens))
       ->capture_default_str()
       ->type_name("N");
   add_kv_flags(command, engine.kv);
@@ -127,13 +128,26 @@ void add_model_flags(CLI::App& command, ModelFlags& flags, ModelArgument how) {
       ->type_name("NAME");
 }
 
+void warn_of_long_context(const engine::Engine& engine, LogSink& log) {
+  const int64_t made_for = engine.model().config().context;
+  if (engine.context_tokens() <= made_for) return;
+  log.log(
+      LogLevel::kWarning,
+      fmt::format("--ctx {} is more than the {} tokens that the model was made for: what it writes behind "
+                  "them may make no sense",
+                  engine.context_tokens(), made_for));
+}
+
 Result<std::unique_ptr<engine::Engine>> open_engine(Environment& environment, const ModelFlags& flags) {
   if (flags.engine.model_path.empty())
     return fail(ErrorCode::kInvalidArgument, "the path is empty", "--model");
   ProgressLine progress;
   progress.show("loading " + flags.engine.model_path);
   install_bus_error_message(flags.engine.model_path);
-  return engine::Engine::open(environment.files, flags.engine);
+  KVERN_TRY(auto engine, engine::Engine::open(environment.files, flags.engine));
+  progress.clear();
+  warn_of_long_context(*engine, environment.log);
+  return engine;
 }
 
 Result<std::vector<int32_t>> parse_ids(Files& files, const std::string& text) {

@@ -25,6 +25,9 @@ enum class ModelArgument { kFlag, kPositional };
 void add_model_flags(CLI::App& command, ModelFlags& flags, ModelArgument how);
 
 /// Opens the model with a progress line; installs the message for a model file that is cut while mapped.
+/// Says when rows may be longer than the model was made for.
+void warn_of_long_context(const engine::Engine& engine, LogSink& log);
+
 Result<std::unique_ptr<engine::Engine>> open_engine(Environment& environment, const ModelFlags& flags);
 
 /// Token ids "1,403,407" or "[1, 403, 407]" (a single comma, or spaces and newlines, between two), or the

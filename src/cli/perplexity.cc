@@ -5,7 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/plural.h"
 #include "cli/commands.h"
+#include "cli/input.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
 #include "compute/kernels/softmax.h"
@@ -55,7 +57,7 @@ Result<Score> score_window(const Environment& environment, engine::Engine& engin
 }
 
 Result<ExitCode> run(Environment& environment, const PerplexityFlags& flags) {
-  KVERN_TRY(const std::string text, read_file(environment.files, flags.file, kMaxTextBytes));
+  KVERN_TRY(const std::string text, read_input(environment.files, flags.file, kMaxTextBytes));
   KVERN_TRY(const std::unique_ptr<engine::Engine> engine, open_engine(environment, flags.model));
   KVERN_TRY(const text::Tokenizer* tokenizer, require_tokenizer(*engine));
   const std::vector<int32_t> ids = tokenizer->encode(text, {.add_special = true});
@@ -84,8 +86,8 @@ Result<ExitCode> run(Environment& environment, const PerplexityFlags& flags) {
                                  {"tokens", total.tokens},
                                  {"window", window}}));
   } else {
-    KVERN_TRY_STATUS(write_stdout(fmt::format("perplexity {:.4f} over {} tokens in windows of {}\n",
-                                              std::exp(mean), total.tokens, window)));
+    KVERN_TRY_STATUS(write_stdout(fmt::format("perplexity {:.4f} over {} in windows of {}\n", std::exp(mean),
+                                              counted(total.tokens, "token"), window)));
   }
   return ExitCode::kOk;
 }
@@ -97,11 +99,12 @@ void add_perplexity(CLI::App& app, Command& chosen) {
   CLI::App& command = *app.add_subcommand("perplexity", "How well a model predicts a text file");
   add_model_flags(command, flags->model, ModelArgument::kPositional);
   command
-      .add_option("-f,--file", flags->file, "UTF-8 text; scored in windows of --ctx tokens [at most 2048]")
+      .add_option("-f,--file,file", flags->file,
+                  "UTF-8 text; scored in windows of --ctx tokens [at most 2048]; - is standard input")
       ->required()
       ->type_name("FILE");
   command.add_flag("--json", flags->json, "One JSON object");
-  command.footer("Example:\n  kvern perplexity model.gguf -f book.txt --ctx 1024");
+  command.footer("Example:\n  kvern perplexity model.gguf book.txt --ctx 1024");
   command.callback(
       [flags, &chosen] { chosen = [flags](Environment& environment) { return run(environment, *flags); }; });
 }

@@ -1,4 +1,5 @@
 // kvern run: a conversation at the terminal.
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <utility>
@@ -6,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/plural.h"
 #include "cli/commands.h"
 #include "cli/generation_flags.h"
 #include "cli/model_options.h"
@@ -51,8 +53,14 @@ class Conversation {
 
   /// For the next run.
   void save() {
-    if (!session_.save(environment_.clock.now() + kSaveAtEnd).durable)
+    const int64_t least = engine::TierOptions{}.least_tokens;
+    if (!session_.save(environment_.clock.now() + kSaveAtEnd).durable) {
       write_stderr("The conversation could not be saved.\n");
+    } else if (most_tokens_ > 0 && most_tokens_ < least) {
+      write_stderr(
+          fmt::format("The conversation is not saved: it has {}, and those of less than {} are not.\n",
+                      counted(most_tokens_, "token"), least));
+    }
   }
 
   /// Answers one message on stdout.
@@ -78,6 +86,7 @@ class Conversation {
     KVERN_TRY_STATUS(written);
     KVERN_TRY_STATUS(write_stdout("\n"));
     if (stderr_is_terminal()) print_speeds(*result, std::nullopt);
+    most_tokens_ = std::max(most_tokens_, result->prompt_tokens + std::ssize(result->ids));
     remember(message, result->text);
     return Ok{};
   }
@@ -107,6 +116,7 @@ class Conversation {
   engine::Session session_;
   engine::ChatPrompt chat_;
   std::string plain_text_;
+  int64_t most_tokens_ = 0;  // of one conversation
 };
 
 enum class LineKind { kMessage, kHandled, kLeave };

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/numbers.h"
 #include "server/config/values.h"
 
 namespace kvern::cli {
@@ -52,7 +53,7 @@ template <typename T>
 void add_count(CLI::App& command, const std::string& name, T& target, const std::string& help,
                int64_t least = 1) {
   command.add_option(name, target, help)
-      ->check(CLI::Range(least, kMaxCount))
+      ->check(whole_number(least, kMaxCount))
       ->capture_default_str()
       ->type_name("N");
 }
@@ -66,7 +67,7 @@ void add_listening(CLI::App& command, ServeFlags& flags) {
   add_list(command, "--host", flags.hosts, "Address to listen on; may be repeated", "HOST")
       ->default_str("127.0.0.1");
   command.add_option("--port", flags.port, "0 = any free port, which the log names")
-      ->check(CLI::Range(0, 65535))
+      ->check(whole_number(0, 65535))
       ->capture_default_str()
       ->type_name("N");
   command.add_option("--tls-cert", flags.tls_certificate, "Certificate chain (PEM): serves HTTPS alone")
@@ -96,7 +97,7 @@ void add_sharing(CLI::App& command, ServeFlags& flags) {
   command
       .add_option("--max-rows,-j,--parallel", flags.loop.max_rows,
                   "Most rows computed together; a request has one for each choice")
-      ->check(CLI::Range(int64_t{1}, kMaxRows))
+      ->check(whole_number(1, kMaxRows))
       ->capture_default_str()
       ->type_name("N");
   add_count(command, "--max-queue", flags.loop.max_queue,
@@ -168,7 +169,7 @@ void add_limits(CLI::App& command, ServeFlags& flags) {
   command
       .add_option("--kv-exports", flags.limits.max_exports,
                   "Files of saved prefixes that are sent at a time; more get 503")
-      ->check(CLI::Range(1, 64))
+      ->check(whole_number(1, 64))
       ->capture_default_str()
       ->type_name("N");
   add_bytes(command, "--max-header", http.header_bytes, "Longest headers of a request");
@@ -183,11 +184,11 @@ void add_limits(CLI::App& command, ServeFlags& flags) {
   add_time(command, "--drain-timeout", flags.drain_timeout,
            "For running requests to end when the server is stopped");
   command.add_option("--io-threads", flags.http.io_threads, "Threads for the network")
-      ->check(CLI::Range(1, 2))
+      ->check(whole_number(1, 2))
       ->capture_default_str()
       ->type_name("N");
   command.add_option("--http-workers", flags.http.workers, "Threads that read requests' contents")
-      ->check(CLI::Range(1, 64))
+      ->check(whole_number(1, 64))
       ->capture_default_str()
       ->type_name("N");
 }

@@ -18,6 +18,7 @@
 #include <malloc.h>
 #endif
 
+#include "base/plural.h"
 #include "cli/output.h"
 #include "cli/serve_log.h"
 #include "cli/served_model.h"
@@ -199,11 +200,11 @@ Status ServerProcess::open_saved() {
 }
 
 Status ServerProcess::open_model() {
-  KVERN_TRY_STATUS(open_kv_directory());
   KVERN_TRY_STATUS(open_remote());
   install_bus_error_message(flags_.model.engine.model_path);
   KVERN_TRY(loaded_.engine, engine::Engine::open(environment_.files, flags_.model.engine));
-  return flags_.journals() ? open_journal() : Status(Ok{});
+  warn_of_long_context(*loaded_.engine, log_);
+  return Ok{};
 }
 
 /// Else clients learn it one by one.
@@ -280,8 +281,9 @@ Status ServerProcess::open_journal() {
   loaded_.journal = std::move(opened.journal);
   const auto open = std::ranges::count_if(
       opened.runs, [](const store::JournalledRun& run) { return run.accepted.has_value(); });
-  say(LogLevel::kInfo, fmt::format("the journal in {}: {} unfinished generations go on, {} answers are kept",
-                                   flags_.kv.path, open, opened.runs.size() - static_cast<size_t>(open)));
+  say(LogLevel::kInfo, fmt::format("the journal in {}: {} on, {} kept", flags_.kv.path,
+                                   counted(open, "unfinished generation goes", "unfinished generations go"),
+                                   counted(std::ssize(opened.runs) - open, "answer is", "answers are")));
   loaded_.journalled = std::move(opened.runs);
   return Ok{};
 }
@@ -318,7 +320,9 @@ void ServerProcess::reload_keys() {
   if (!changed && problem != key_problem_) say(LogLevel::kError, "the old API keys stay: " + problem);
   key_problem_ = problem;
   if (!changed) return;
-  if (*changed) say(LogLevel::kInfo, fmt::format("{} API keys count now", keys_->size()));
+  if (*changed)
+    say(LogLevel::kInfo,
+        fmt::format("{} now", counted(std::ssize(*keys_), "API key counts", "API keys count")));
 }
 
 /// After a busy time most of what it took is free, but spread over the arenas of several threads, which keep
@@ -382,13 +386,14 @@ bool ServerProcess::wait_for_end(milliseconds timeout) {
 
 void ServerProcess::drain() {
   manager_.stopping();
-  say(LogLevel::kInfo, fmt::format("stopping: {} requests may go on for {}", http_->stats().requests,
-                                   server::duration_text(flags_.drain_timeout)));
+  say(LogLevel::kInfo,
+      fmt::format("stopping: {} may go on for {}", counted(http_->stats().requests, "request"),
+                  server::duration_text(flags_.drain_timeout)));
   app_->begin_shutdown();
   http_->stop_accepting();
   if (wait_for_end(flags_.drain_timeout)) return;
-  say(LogLevel::kWarning,
-      fmt::format("the time is over: {} requests are ended", loaded_.serving->service().open()));
+  say(LogLevel::kWarning, fmt::format("the time is over: {} ended", counted(loaded_.serving->service().open(),
+                                                                            "request is", "requests are")));
   // Of these, the next process goes on with those that are in the journal.
   loaded_.serving->suspend();
   loaded_.serving->service().end_all();
@@ -410,7 +415,8 @@ void ServerProcess::save_prefixes() {
         fmt::format("not all prefixes are saved: {} saved, {} dropped, {} declined, {} failed, {} left",
                     report->saved, report->dropped, report->declined, report->failed, report->left));
   } else {
-    say(LogLevel::kInfo, fmt::format("{} prefixes saved", report->saved));
+    say(LogLevel::kInfo,
+        fmt::format("{} saved", counted(static_cast<int64_t>(report->saved), "prefix", "prefixes")));
   }
 }
 
@@ -445,6 +451,9 @@ void keep_memory_together() {
 Result<ExitCode> ServerProcess::run() {
   hold_service_signals();
   keep_memory_together();
+  // Nobody is to hear of a server that cannot have its directory.
+  KVERN_TRY_STATUS(open_kv_directory());
+  if (flags_.journals()) KVERN_TRY_STATUS(open_journal());
   KVERN_TRY_STATUS(open_port());
   start_loading();
   const Result<bool> stop = wait_for_loading();

@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/generation_flags.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 #include "engine/load/engine.h"
 #include "model/synth/presets.h"
@@ -70,11 +71,11 @@ void add_synth(CLI::App& app, Command& chosen) {
       ->capture_default_str()
       ->type_name("TYPE");
   command.add_option("--seed", flags->options.seed, "Seed of the weights")
-      ->check(is_seed)
+      ->check(seed_number())
       ->capture_default_str()
       ->type_name("N");
   command.add_option("-t,--threads", flags->options.threads, "Threads; 0 = one for each core")
-      ->check(CLI::Range(0, 1024))
+      ->check(whole_number(0, 1024))
       ->type_name("N");
   command.add_option("-o,--output", flags->options.path, "The file to write")
       ->required()

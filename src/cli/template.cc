@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/input.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "engine/load/text_parts.h"
@@ -23,7 +24,7 @@ Result<std::string> template_source(Files& files, const std::string& source) {
   const std::string_view name(source);
   const bool is_folder = files.is_directory(source).value_or(false);
   if (!is_folder && !name.ends_with(".gguf") && !name.ends_with(".safetensors"))
-    return read_file(files, source, kMaxTemplateBytes);
+    return read_input(files, source, kMaxTemplateBytes);
   install_bus_error_message(source);
   KVERN_TRY(const model::OpenedModel opened, model::open_model(files, source));
   KVERN_TRY(const engine::TextParts parts, engine::load_text_parts(files, opened));
@@ -32,7 +33,7 @@ Result<std::string> template_source(Files& files, const std::string& source) {
 }
 
 Result<ExitCode> run(Environment& environment, const TemplateFlags& flags) {
-  KVERN_TRY(const std::string context_text, read_file(environment.files, flags.context, kMaxContextBytes));
+  KVERN_TRY(const std::string context_text, read_input(environment.files, flags.context, kMaxContextBytes));
   KVERN_TRY(const json::value context, parse_json(context_text, flags.context));
   KVERN_TRY(std::string source, template_source(environment.files, flags.source));
   // A template that fails is a bad input whatever the kind of failure.
@@ -60,7 +61,7 @@ void add_template(CLI::App& app, Command& chosen) {
       ->type_name("FILE.jinja|MODEL");
   command
       .add_option("--context", flags->context,
-                  "JSON object: messages, tools, add_generation_prompt, bos_token, ...")
+                  "JSON object: messages, tools, add_generation_prompt, bos_token, ...; - is standard input")
       ->required()
       ->type_name("FILE.json");
   command.footer("Example:\n  kvern template chatml.jinja --context conversation.json");

@@ -332,6 +332,12 @@ class Perplexity(Test):
         self.assertEqual(windows["tokens"], whole["tokens"] - 4)  # each window's first token is not scored
         self.assertEqual(windows["window"], 20)
 
+    def test_the_text_may_stand_behind_the_model_or_come_through_a_pipe(self):
+        expected = self.ok(kvern("perplexity", MODEL, "-f", self.text)).text
+        self.assertEqual(self.ok(kvern("perplexity", MODEL, self.text)).text, expected)
+        self.assertEqual(self.ok(kvern("perplexity", MODEL, "-", stdin=self.golden["text"].encode())).text, expected)
+        self.assertEqual(self.ok(kvern("perplexity", MODEL, "-f", "/dev/stdin", stdin=self.golden["text"].encode())).text, expected)
+
     def test_a_text_must_have_two_tokens(self):
         self.fails(kvern("perplexity", MODEL, "-f", self.file("short", "a")), 2, "two tokens")
         self.fails(kvern("perplexity", BARE, "-f", self.text), 2, "no tokenizer")
@@ -396,6 +402,17 @@ class Template(Test):
         expected = "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n"
         for model in (MODEL, FOLDER):
             self.assertEqual(self.ok(kvern("template", model, "--context", self.context())).text, expected)
+
+    def test_context_and_template_may_come_through_pipes(self):
+        expected = self.ok(kvern("template", MODEL, "--context", self.context())).text
+        context = json.dumps(self.CONTEXT).encode()
+        for name in "-", "/dev/stdin", "/dev/fd/0":
+            self.assertEqual(self.ok(kvern("template", MODEL, "--context", name, stdin=context)).text, expected)
+        template = b"{{ messages[0].content }}!"
+        self.assertEqual(self.ok(kvern("template", "/dev/stdin", "--context", self.context(), stdin=template)).text, "Hello!")
+        self.assertEqual(self.ok(kvern("template", "-", "--context", self.context(), stdin=template)).text, "Hello!")
+        self.fails(kvern("template", MODEL, "--context", "-", stdin=b"{"), 2, "-:")
+        self.fails(kvern("template", MODEL, "--context", "/dev/zero"), 2, "/dev/zero", "more than")
 
     def test_what_goes_wrong_in_a_template_is_a_bad_input(self):
         for source, part in (("{{ raise_exception('no such role') }}", "no such role"), ("{% if %}", "1:"),
@@ -566,6 +583,28 @@ class BadInput(Test):
             result = self.fails(kvern(*arguments), 2)
             self.assertNotEqual(result.err, "", arguments)
             self.assertEqual(result.out, b"", arguments)
+
+    def test_wrong_numbers_are_said_with_their_flag_and_what_is_expected(self):
+        whole, number = "a whole number", "a number"
+        for flag, value, what in (("-n", "abc", whole + " from 0 to"), ("--predict", "-5", whole), ("-n", "1.5", whole), ("-n", "1e3", whole),
+                                  ("-n", "99999999999999999999", whole), ("-t", "x", whole + " from 0 to 1024"), ("-c", "8k", whole),
+                                  ("--temp", "hot", number), ("--top-k", "x", whole), ("--top-p", ".", number), ("--min-p", "", number),
+                                  ("--repeat-last-n", "1.5", whole), ("--seed", "-1", whole + " from 0 to 2^64 - 1"), ("-s", "x", whole),
+                                  ("--logprobs", "x", whole), ("--kv-page", "x", whole), ("--chunk", "0", whole + " from 1"),
+                                  ("--xtc-threshold", "0,5", number), ("--presence-penalty", "x", number)):
+            result = self.fails(generate("-p", "x", flag, value), 2, f"kvern: {flag}: '{value}': {what}", "is expected", "kvern generate --help")
+        self.fails(generate("-p", "x", "--predict=abc"), 2, "kvern: --predict: 'abc'")
+        self.fails(kvern("bench", MODEL, "--reps", "x"), 2, "--reps: 'x'", "1 to 1000", "kvern bench --help")
+        self.fails(kvern("fit", MODEL, "--rows", "0"), 2, "--rows: '0'")
+        self.fails(kvern("serve", "-m", MODEL, "--port", "x"), 2, "--port: 'x'", "0 to 65535")
+        self.fails(kvern("serve", "-m", MODEL, "-j", "x"), 2, "-j: 'x'", "from 1")
+        self.fails(kvern("kv", "expire", "d", "aa", "--after", "x"), 2, "--after: 'x'", "kvern kv expire --help")
+        self.fails(kvern("kv", "gc", "d", "--max-bytes", "x"), 2, "--max-bytes: 'x'")
+
+    def test_a_context_beyond_that_of_the_model_is_said(self):
+        for arguments, said in (("--ctx", 1024), False), (("--ctx", 5000), True), ((), False):
+            result = self.ok(generate("-p", "Hi", "-n", 1, *arguments))
+            self.assertEqual("--ctx 5000 is more than the 1024 tokens that the model was made for" in result.err, said, result.err)
 
     def test_wrong_values_name_the_choices(self):
         self.fails(generate("-p", "x", "--kv-type", "q7"), 2, "f32", "f16", "bf16")

@@ -120,6 +120,16 @@ class Restarts(Saved):
         self.assertEqual(entries.code, 0, entries.err)
         self.assertEqual(len(entries.json["entries"]), 1, entries.text)
 
+    def test_a_conversation_that_is_too_short_to_be_saved_is_said(self):
+        flags = ("run", MODEL, "--kv-dir", self.directory, "--temp", 0, "-n", 2)
+        short = kvern(*flags, stdin=b"Hi\n")
+        self.assertEqual(short.code, 0, short.err)
+        self.assertRegex(short.err, r"The conversation is not saved: it has \d+ tokens, and those of less than 32 are not")
+        self.assertEqual(kvern("kv", "ls", self.directory).text, "0 prefixes, 0 B\n")
+        self.assertNotIn("not saved", kvern(*flags, stdin=STORY.encode() + b"\n").err)
+        self.assertIn("1 prefix, ", kvern("kv", "ls", self.directory).text)
+        self.assertEqual(kvern(*flags, stdin=b"").err, "")
+
     def test_keys_do_not_share(self):
         keys = ("--api-key", "alice:a", "--api-key", "bob:b")
         asking = {"alice": {"Authorization": "Bearer a"}, "bob": {"Authorization": "Bearer b"}}
@@ -144,6 +154,9 @@ class Settings(Saved):
         self.fails(["-m", MODEL, "--check", "--kv-dir", str(self.folder / "no/such")], 2, "saved prefixes cannot", "no/such")
         file = self.file("file", "text")
         self.fails(["-m", MODEL, "--check", "--kv-dir", file], 2, "saved prefixes cannot", file)
+        result = kvern("serve", "-m", MODEL, "--port", "0", "--kv-dir", file)
+        self.assertEqual(result.code, 2)
+        self.assertNotIn("listening", result.err, "nobody was to hear of it")
         self.fails(["-m", MODEL, "--kv-read-only"], 2, "--kv-dir")
         self.fails(["-m", MODEL, "--kv-dir", self.directory, "--kv-dir-size", "many"], 2, "--kv-dir-size")
 
@@ -151,6 +164,13 @@ class Settings(Saved):
     def test_one_that_may_only_be_read_says_how(self):
         os.mkdir(self.directory, 0o500)
         self.fails(["-m", MODEL, "--check", "--kv-dir", self.directory], 1, "--kv-read-only")
+
+    def test_another_servers_journal_is_an_error_before_anybody_hears(self):
+        with Server("-m", MODEL, "--kv-dir", self.directory):
+            result = kvern("serve", "-m", MODEL, "--port", "0", "--kv-dir", self.directory)
+            self.assertEqual(result.code, 1, result.err)
+            self.assertIn("--no-journal", result.err)
+            self.assertNotIn("listening", result.err)
 
     def test_a_check_shows_them(self):
         settings = self.settings("-m", MODEL, "--kv-dir", self.directory, environment={"KVERN_KV_DIR_SIZE": "3GiB"})

@@ -62,6 +62,8 @@ class Listing(KvTest):
         self.assertEqual(len(shown["token_ids"]), FIRST)
         self.assertEqual(shown["attachments"], [])
         text = self.ok(self.kv("show", name[:12])).text
+        lines = text.splitlines()
+        self.assertEqual(len(lines), len(set(lines)), "equal lines stand there once, with their number")
         for part in (name, "130, of use from 0 to 130", "shared with other prefixes", shown["model"], "heads=2"):
             self.assertIn(part, text)
 
@@ -184,7 +186,7 @@ class Moving(KvTest):
         self.assertEqual(out, self.export(name).read_bytes())
         other = self.folder / "other"
         self.ok(self.kv("import", "-", directory=other, stdin=out))
-        self.assertIn("1 prefixes", self.ok(self.kv("ls", directory=other)).text)
+        self.assertIn("1 prefix, ", self.ok(self.kv("ls", directory=other)).text)
 
     def test_nothing_half_is_left(self):
         self.filled()

@@ -243,7 +243,7 @@ class Serving(Test):
             self.assertEqual(server.request("GET", "/v1/models", authorization="Bearer first")[0], 200)
             self.file("keys", "alice:second\n")
             server.signal(signal.SIGHUP)
-            server.wait_for("1 API keys count now")
+            server.wait_for("1 API key counts now")
             self.assertEqual(server.request("GET", "/v1/models", authorization="Bearer first")[0], 401)
             self.assertEqual(server.request("GET", "/v1/models", x_api_key="second")[0], 200)
             self.file("keys", "# empty\n")
@@ -288,6 +288,11 @@ class Serving(Test):
                 self.assertEqual(got, status, body)
         with Server("-m", MODEL, "--ctx", "1024") as server:
             self.assertFalse([line for line in server.lines if "warning" in line])
+
+
+    def test_warns_of_a_context_beyond_that_of_the_model(self):
+        with Server("-m", MODEL, "--ctx", "5000") as server:
+            server.wait_for("--ctx 5000 is more than the 1024 tokens")
 
 
 class Stopping(Test):

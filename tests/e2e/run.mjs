@@ -1,10 +1,13 @@
 // Runs the cases of cases/*.mjs against live servers and prints a table of what works.
 //
-//   node tests/e2e/run.mjs --kvern build/dev/src/cli/kvern --clients build/dev/peers/e2e --model MODEL [--only WORDS] [--markdown]
+//   node tests/e2e/run.mjs --kvern build/dev/src/cli/kvern --clients build/dev/peers/e2e --model MODEL [--only WORDS]
+//                          [--table docs/conformance.md [--write]]
+//
+// With --table the cases must be those that stand there; --write writes them there when all have passed.
 //
 // A file of cases exports `api` (a name for the table), `cases` (name -> async function of the context below) and, where its
 // server needs flags of its own, `serverFlags`. A case passes when it does not throw. Files with the same flags share a server.
-import { readdir } from 'node:fs/promises';
+import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { join, dirname } from 'node:path';
@@ -20,7 +23,8 @@ const { values: flags } = parseArgs({
     clients: { type: 'string' },
     model: { type: 'string' },
     only: { type: 'string', default: '' },
-    markdown: { type: 'boolean', default: false },
+    table: { type: 'string' },
+    write: { type: 'boolean', default: false },
   },
 });
 
@@ -71,11 +75,22 @@ for (const server of servers.values()) {
 }
 
 const width = (column) => Math.max(...rows.map((row) => row[column].length), column.length);
-const line = (api, name, result) =>
-  flags.markdown ? `| ${api} | ${name} | ${result} |` : `${api.padEnd(width('api'))}  ${name.padEnd(width('name'))}  ${result}`;
+const line = (api, name, result) => `${api.padEnd(width('api'))}  ${name.padEnd(width('name'))}  ${result}`;
 console.log(line('api', 'case', 'result'));
-if (flags.markdown) console.log('| --- | --- | --- |');
 for (const row of rows) console.log(line(row.api, row.name, row.problem === '' ? 'ok' : 'FAILED'));
+
+const kTableBegin = '| API | what works |\n| --- | --- |\n';
+async function checkTable() {
+  const text = await readFile(flags.table, 'utf8');
+  const begin = text.indexOf(kTableBegin);
+  const table = `${kTableBegin}${rows.map((row) => `| ${row.api} | ${row.name.replaceAll('|', '\\|')} |\n`).join('')}`;
+  const whole = `${text.slice(0, begin)}${table}`.replace(/\b\d+ cases/, `${rows.length} cases`);
+  if (begin < 0 || whole === text) return;
+  if (flags.write && problems.length === 0) return writeFile(flags.table, whole);
+  problems.push({ api: flags.table, name: 'has these cases', problem: 'it has others: run this again with --write' });
+}
+if (flags.table && flags.only === '') await checkTable();
+
 for (const { api, name, problem } of problems) console.log(`\n=== ${api}: ${name}\n${problem}`);
 console.log(`\n${rows.length} cases, ${problems.length} failed`);
 process.exitCode = problems.length > 0 || rows.length === 0 ? 1 : 0;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/plural.h"
 #include "engine/tiers/prefix_spaces.h"
 #include "store/io/block_io.h"
 
@@ -48,7 +49,8 @@ Status KvDirectory::add_to(TierOptions& options, const Engine& engine) {
 std::string KvDirectory::summary() {
   if (options_.read_only) return "for reading only";
   const store::TierStats stats = tier_->stats();
-  std::string text = fmt::format("{} entries, {}", stats.entries, megabytes(stats.bytes));
+  std::string text =
+      counted(static_cast<int64_t>(stats.entries), "entry", "entries") + ", " + megabytes(stats.bytes);
   if (options_.max_bytes > 0) text += fmt::format(" of at most {}", megabytes(options_.max_bytes));
   return text;
 }

@@ -24,9 +24,6 @@ struct RouteTakes {
 /// where none is read.
 Status check_request(const HttpRequest& request, const RouteTakes& takes);
 
-/// "true" or "false", and false where it is missing; kInvalidArgument names the parameter.
-Result<bool> query_flag(const HttpRequest& request, std::string_view name);
-
 /// Of a request that was read and found wrong.
 void respond_wrong_request(Exchange& exchange, const Error& error);
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "base/plural.h"
 #include "server/http/http_error.h"
 #include "server/protocol/kv/entry_routes.h"
 #include "server/protocol/kv/kv_json.h"
@@ -24,7 +25,8 @@ json::object report_json(const engine::FlushReport& report) {
 ApiError incomplete(const engine::FlushReport& report) {
   if (report.left > 0)
     return {.status = 504,
-            .message = fmt::format("{} prefixes could not be saved in time", report.left),
+            .message = counted(static_cast<int64_t>(report.left), "prefix", "prefixes") +
+                       " could not be saved in time",
             .type = "timeout_error",
             .code = "flush_timeout"};
   std::string reasons;
@@ -34,11 +36,14 @@ ApiError incomplete(const engine::FlushReport& report) {
   add(report.failed, "failed");
   add(report.dropped, "dropped since others came");
   add(report.declined, "declined: too large to be saved, or no server answers");
-  return {.status = 503,
-          .message = fmt::format("{} prefixes were not saved: {}",
-                                 report.failed + report.dropped + report.declined, reasons),
-          .type = "unavailable_error",
-          .code = "flush_incomplete"};
+  return {
+      .status = 503,
+      .message = fmt::format("{} not saved: {}",
+                             counted(static_cast<int64_t>(report.failed + report.dropped + report.declined),
+                                     "prefix was", "prefixes were"),
+                             reasons),
+      .type = "unavailable_error",
+      .code = "flush_incomplete"};
 }
 
 void flush(const ProtocolContext& context, Exchange& exchange) {

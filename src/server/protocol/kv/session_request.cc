@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/plural.h"
 #include "engine/tiers/saved_prefixes.h"
 #include "server/protocol/chat_plan.h"
 #include "server/protocol/openai/errors.h"
@@ -67,7 +68,7 @@ Result<SessionRequest> read_session_request(const json::value& value, const Prot
   const auto tokens = std::ssize(request.tokens);
   if (tokens < context.saved->least_tokens()) {
     return invalid(prompt != nullptr ? "prompt" : "messages",
-                   fmt::format("it has {} tokens, and those of less than {} are not saved", tokens,
+                   fmt::format("it has {}, and those of less than {} are not saved", counted(tokens, "token"),
                                context.saved->least_tokens()));
   }
   return request;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "server/protocol/kv/kv_json.h"
+#include "server/protocol/query_fields.h"
 
 namespace kvern::server::kv {
 namespace {

@@ -1,6 +1,7 @@
 #include "server/protocol/openai/routes.h"
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "server/protocol/openai/completion_answer.h"
 #include "server/protocol/openai/completion_request.h"
 #include "server/protocol/openai/errors.h"
+#include "server/protocol/query_fields.h"
 #include "server/protocol/request_fields.h"
 #include "server/protocol/runs/reconnect.h"
 #include "server/protocol/runs/runs.h"
@@ -72,6 +74,9 @@ void not_found(Exchange& exchange) {
 /// GET /v1/chat/completions/{id}: the events of a stream, once more or from there on.
 void show_chat(const Runs& runs, const std::shared_ptr<Exchange>& exchange) {
   const HttpRequest& request = exchange->request();
+  static constexpr std::string_view kKnown[] = {"stream", "starting_after"};
+  if (const auto right = check_query(request, kKnown); !right)
+    return exchange->respond(error_response(request_error(right.error(), kChatFields)));
   const auto run = runs.find(kChatRoute, request.client, request.path_values.at(0));
   if (run == nullptr) return not_found(*exchange);
   if (wants_events(request)) return send_events(*run, exchange);
@@ -83,6 +88,8 @@ void show_chat(const Runs& runs, const std::shared_ptr<Exchange>& exchange) {
 
 /// DELETE /v1/chat/completions/{id}: the generation ends, and its events are forgotten.
 void delete_chat(Runs& runs, Exchange& exchange) {
+  if (const auto right = check_query(exchange.request(), {}); !right)
+    return exchange.respond(error_response(request_error(right.error(), kChatFields)));
   const std::string& id = exchange.request().path_values.at(0);
   if (!runs.erase(kChatRoute, exchange.request().client, id)) return not_found(exchange);
   exchange.respond(

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -10,6 +12,8 @@
 
 #include "base/json.h"
 #include "server/http/http_error.h"
+#include "server/protocol/query_fields.h"
+#include "server/protocol/request_errors.h"
 #include "server/protocol/responses/response_request.h"
 #include "server/protocol/runs/reconnect.h"
 
@@ -37,6 +41,13 @@ void bad_query(Exchange& exchange, const std::string& name, std::string_view mes
                                    .message = fmt::format("{}: {}", name, message),
                                    .param = name,
                                    .code = "invalid_value"}));
+}
+
+/// False when the query has something that is not read here, and that has been answered.
+bool knows_query(Exchange& exchange, std::initializer_list<std::string_view> known) {
+  const auto right = check_query(exchange.request(), std::span(known.begin(), known.size()));
+  if (!right) exchange.respond(error_response(request_error(right.error(), kFields)));
+  return right.has_value();
 }
 
 /// How a list is to be cut.
@@ -89,7 +100,10 @@ const json::value& id_of_item(const json::value& item) { return item.at("id"); }
 }  // namespace
 
 void show_response(const Runs* runs, ResponseStore& store, const std::shared_ptr<Exchange>& exchange) {
+  if (!knows_query(*exchange, {"stream", "starting_after", "include_obfuscation"})) return;
   const HttpRequest& request = exchange->request();
+  if (request.query_value("include_obfuscation").value_or("false") != "false")
+    return bad_query(*exchange, "include_obfuscation", "only false");
   const std::string id = id_of(*exchange);
   const std::shared_ptr<Run> run = runs == nullptr ? nullptr : runs->find(kRoute, request.client, id);
   auto stored = store.find(request.client, id);
@@ -104,6 +118,7 @@ void show_response(const Runs* runs, ResponseStore& store, const std::shared_ptr
 }
 
 void delete_response(Runs* runs, ResponseStore& store, Exchange& exchange) {
+  if (!knows_query(exchange, {})) return;
   const std::string id = id_of(exchange);
   const std::string& client = exchange.request().client;
   const auto stored = store.find(client, id);
@@ -118,6 +133,7 @@ void delete_response(Runs* runs, ResponseStore& store, Exchange& exchange) {
 
 void cancel_response(const Runs& runs, const std::shared_ptr<ResponseStore>& store,
                      std::shared_ptr<Exchange> exchange) {
+  if (!knows_query(*exchange, {})) return;
   const std::string id = id_of(*exchange);
   const std::string& client = exchange->request().client;
   const std::shared_ptr<Run> run = runs.find(kRoute, client, id);
@@ -132,6 +148,7 @@ void cancel_response(const Runs& runs, const std::shared_ptr<ResponseStore>& sto
 }
 
 void list_input_items(ResponseStore& store, Exchange& exchange) {
+  if (!knows_query(exchange, {"after", "limit", "order"})) return;
   const auto page = read_page(exchange);
   if (!page) return;
   const auto stored = store.find(exchange.request().client, id_of(exchange));

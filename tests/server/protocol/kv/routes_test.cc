@@ -56,9 +56,8 @@ TEST_F(KvRoutesTest, a_flush_that_lost_something_says_what) {
   const json::value large = flush(engine::FlushReport{.declined = 1});
   EXPECT_EQ(world_.answer().status, 503);
   EXPECT_EQ(at(large, "declined"), json::value(1));
-  EXPECT_EQ(
-      at(large, "error.message"),
-      json::value("1 prefixes were not saved: 1 declined: too large to be saved, or no server answers"));
+  EXPECT_EQ(at(large, "error.message"),
+            json::value("1 prefix was not saved: 1 declined: too large to be saved, or no server answers"));
 }
 
 TEST_F(KvRoutesTest, there_is_nothing_to_flush_to_without_a_directory) {

@@ -71,6 +71,22 @@ TEST_F(StoredRoutesTest, what_is_deleted_is_gone) {
   EXPECT_EQ(world_.answer().status, 404);
 }
 
+TEST_F(StoredRoutesTest, nothing_of_a_query_is_passed_over) {
+  const std::string id = create(R"({"input": "Hi"})");
+  const std::string path = "/v1/responses/" + id;
+  for (const auto& [method, target, param] :
+       {std::tuple("GET", path + "?include=message.output_text.logprobs", "include"),
+        std::tuple("GET", path + "?include_obfuscation=true", "include_obfuscation"),
+        std::tuple("GET", path + "/input_items?include=x", "include"),
+        std::tuple("DELETE", path + "?force=true", "force")}) {
+    const json::value error = ask(method, target);
+    EXPECT_EQ(world_.answer().status, 400) << target;
+    EXPECT_EQ(at(error, "error.param"), json::value(param)) << target;
+  }
+  ask("GET", path + "?include_obfuscation=false");
+  EXPECT_EQ(world_.answer().status, 200);
+}
+
 TEST_F(StoredRoutesTest, a_previous_response_that_is_not_there_has_a_code) {
   const json::value error =
       ask("POST", "/v1/responses", R"({"input": "a", "previous_response_id": "resp_x"})");
