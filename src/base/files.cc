@@ -17,6 +17,11 @@ Status write_and_sync(Files& files, const std::string& path, std::span<const std
 
 }  // namespace
 
+Result<uint64_t> Files::size_of(const std::string& path) {
+  KVERN_TRY(const auto file, open(path, OpenMode::kRead));
+  return file->size();
+}
+
 Result<bool> Files::is_directory(const std::string& path) {
   KVERN_TRY(const FileKind found, kind(path));
   return found == FileKind::kDirectory;

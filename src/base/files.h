@@ -72,6 +72,9 @@ class Files {
   virtual Result<std::unique_ptr<MappedFile>> map(const std::string& path) = 0;
   /// Links are followed.
   virtual Result<FileKind> kind(const std::string& path) = 0;
+  /// Bytes of a regular file. On the operating system's files without opening it: closing a file would end
+  /// the locks that a library of this process has on it.
+  virtual Result<uint64_t> size_of(const std::string& path);
   /// Sorted by name, without "." and "..".
   virtual Result<std::vector<DirectoryEntry>> list(const std::string& path) = 0;
   /// One level; a directory that is there already is fine.

@@ -271,6 +271,13 @@ class PosixFiles : public Files {
     return S_ISREG(info.st_mode) ? FileKind::kRegular : FileKind::kSpecial;
   }
 
+  Result<uint64_t> size_of(const std::string& path) override {
+    KVERN_TRY_STATUS(check_path(path));
+    struct stat info{};
+    if (::stat(path.c_str(), &info) != 0) return fail_errno(errno, "examine", path);
+    return static_cast<uint64_t>(info.st_size);
+  }
+
   Result<std::vector<DirectoryEntry>> list(const std::string& path) override {
     const std::unique_ptr<DIR, DirectoryCloser> directory(::opendir(path.c_str()));
     if (!directory) return fail_errno(errno, "list", path);

@@ -237,7 +237,9 @@ Result<ExitCode> run_stats(Environment& environment, const ListFlags& flags) {
                                              {"blocks", stats.totals.blocks},
                                              {"bytes", stats.totals.bytes},
                                              {"bytes_unshared", apart},
+                                             {"bytes_beside", stats.other_bytes},
                                              {"pinned", pinned},
+                                             {"bytes_pinned", stats.totals.pinned_bytes},
                                              {"damaged", damaged},
                                              {"page", opened->page()},
                                              {"models", std::move(by_model)}}));
@@ -246,8 +248,9 @@ Result<ExitCode> run_stats(Environment& environment, const ListFlags& flags) {
   std::string text =
       fmt::format("{} in {} of {} positions, {}\n", counted(stats.totals.entries, "prefix", "prefixes"),
                   counted(stats.totals.blocks, "block"), opened->page(), human_bytes(stats.totals.bytes));
-  text += fmt::format("each by itself they would take {}; {} pinned, {} damaged\n", human_bytes(apart),
-                      pinned, damaged);
+  text += fmt::format("each by itself they would take {}; {} pinned ({}), {} damaged\n", human_bytes(apart),
+                      pinned, human_bytes(stats.totals.pinned_bytes), damaged);
+  text += fmt::format("index, journal and other files: {}\n", human_bytes(stats.other_bytes));
   for (const auto& [name, sum] : models)
     text += fmt::format("  model {}  {}, {}\n", name, counted(sum.entries, "prefix", "prefixes"),
                         counted(sum.tokens, "token"));

@@ -79,9 +79,9 @@ Result<ExitCode> run_export(Environment& environment, const TransferFlags& flags
   return ExitCode::kOk;
 }
 
-/// The fingerprint that imported prefixes must have, if one was asked for.
-Result<std::optional<ModelFingerprint>> wanted_model(Environment& environment, const TransferFlags& flags) {
-  std::optional<ModelFingerprint> wanted;
+/// Whose prefixes are to be imported, as far as that was asked for.
+Result<store::ImportOptions> import_options(Environment& environment, const TransferFlags& flags) {
+  store::ImportOptions options{.pinned = flags.pin};
   if (!flags.fingerprint.empty()) {
     const auto digits = store::parse_content_name(flags.fingerprint);
     if (!digits) {
@@ -89,12 +89,13 @@ Result<std::optional<ModelFingerprint>> wanted_model(Environment& environment, c
                   "a fingerprint has 64 hexadecimal digits; `kvern inspect` shows that of a model",
                   "--fingerprint");
     }
-    wanted = ModelFingerprint{digits->digest};
+    options.model = ModelFingerprint{digits->digest};
   }
-  if (flags.model.empty()) return wanted;
+  if (flags.model.empty()) return options;
   KVERN_TRY(const std::unique_ptr<model::Model> model, model::Model::open(environment.files, flags.model));
-  KVERN_TRY(wanted, model::sampled_fingerprint(*model->opened().source, model->config()));
-  return wanted;
+  KVERN_TRY(options.model, model::sampled_fingerprint(*model->opened().source, model->config()));
+  options.vocabulary = model->config().vocab;
+  return options;
 }
 
 store::ByteSource stdin_source() {
@@ -116,8 +117,7 @@ store::ByteSource file_source(const File& file, uint64_t size, const std::string
 
 Result<store::IncomingReport> import_file(Environment& environment, const TransferFlags& flags,
                                           store::DiskStore& store) {
-  store::ImportOptions options{.pinned = flags.pin};
-  KVERN_TRY(options.model, wanted_model(environment, flags));
+  KVERN_TRY(const store::ImportOptions options, import_options(environment, flags));
   ProgressBar bar(environment, "importing");
   if (flags.file == kPipe) return store::import_entries(store, stdin_source(), options, bar.callback());
   KVERN_TRY(const auto file, environment.files.open(flags.file, OpenMode::kRead));
@@ -169,7 +169,9 @@ void add_kv_transfer_commands(CLI::App& kv, Command& chosen) {
   from_file.add_option("file", in->file, "A file that `kvern kv export` wrote; - is standard input")
       ->required()
       ->type_name("FILE");
-  from_file.add_option("-m,--model", in->model, "Take prefixes of this model only")->type_name("MODEL");
+  from_file
+      .add_option("-m,--model", in->model, "Take prefixes of this model only, with tokens of its vocabulary")
+      ->type_name("MODEL");
   from_file.add_option("--fingerprint", in->fingerprint, "Likewise, by what `kvern inspect` shows")
       ->excludes("--model")
       ->type_name("HEX");

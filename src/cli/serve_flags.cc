@@ -122,7 +122,7 @@ void add_saving(CLI::App& command, ServeFlags& flags) {
       ->type_name("DIR");
   parsed_option(command, "--kv-dir-size", server::parse_bytes,
                 [&flags](size_t value) { flags.kv.max_bytes = value; })
-      ->description("Of its files, at most; what was used least goes first; 0 = no limit")
+      ->description("Of all its files, at most; prefixes used least go first; 0 = no limit")
       ->type_name("SIZE")
       ->default_str(server::bytes_text(flags.kv.max_bytes));
   command.add_flag("--kv-read-only", flags.kv.read_only,

@@ -412,8 +412,10 @@ void ServerProcess::save_prefixes() {
     say(LogLevel::kWarning, "prefixes are not saved: " + report.error().to_string());
   } else if (!report->durable) {
     say(LogLevel::kWarning,
-        fmt::format("not all prefixes are saved: {} saved, {} dropped, {} declined, {} failed, {} left",
-                    report->saved, report->dropped, report->declined, report->failed, report->left));
+        fmt::format("not all prefixes are saved: {} saved, {} dropped, {} declined, {} failed, {} gone again "
+                    "for want of room, {} left",
+                    report->saved, report->dropped, report->declined, report->failed, report->evicted,
+                    report->left));
   } else {
     say(LogLevel::kInfo,
         fmt::format("{} saved", counted(static_cast<int64_t>(report->saved), "prefix", "prefixes")));

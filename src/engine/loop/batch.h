@@ -61,6 +61,8 @@ class Batch {
   /// Begins to save all that is kept and not saved yet; steps go on with it as long as saves_left().
   void begin_flush();
   bool saves_left() const;
+  /// What is to be safe when saves_left() does not hold any more.
+  std::vector<KeptTokens> to_be_saved() const;
   /// begin_flush(), steps, and the tiers' own flush, on the caller's thread.
   FlushReport flush(TimePoint deadline);
 
@@ -157,6 +159,7 @@ class Batch {
   Status split(Row& row, std::span<float> logits);
   void add_task(Row& row, std::span<float> logits, LogitUse use);
   void deliver(SampleTask& task);
+  bool start_over(Row& row, const Error& error);
   void accept_token(Row& row, ReplayedToken token, TokenOrigin origin);
   void settle_split(Request& request);
   std::optional<FinishReason> finish_reason(const Row& row, bool is_end) const;

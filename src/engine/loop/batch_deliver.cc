@@ -109,13 +109,34 @@ void Batch::deliver(SampleTask& task) {
   if (!row.open || request.done) return;
   if (!task.token) {
     Error error = std::move(task.token).error();
+    if (start_over(row, error)) return;
     if (error.where.empty()) error.where = engine_.options().model_path;
     fail_request(request, std::move(error));
     return;
   }
+  if (request.doubted_tokens > 0) storage_.distrust(row, std::exchange(request.doubted_tokens, 0));
   if (!request.first_token) request.first_token = clock_.now();
   ++stats_.generated_tokens;
   accept_token(row, {.sampled = *std::move(task.token), .logit_hash = task.hash}, TokenOrigin::kSampled);
+}
+
+// Logits that are no numbers may come of a beginning that was kept or saved: whole, and no good. The prompt
+// is computed once more without it. When that goes well, nobody gets that beginning again; else it is the
+// model's fault. Of several choices some may have gone on already: they fail, and the next request starts
+// over.
+bool Batch::start_over(Row& row, const Error& error) {
+  Request& request = *row.request;
+  if (error.code != ErrorCode::kCorrupt || request.cached_tokens == 0) return false;
+  const int64_t doubted = std::exchange(request.cached_tokens, 0);
+  storage_.forget(row, doubted);
+  if (request.rows.size() > 1) {
+    storage_.distrust(row, doubted);
+    return false;
+  }
+  request.doubted_tokens = doubted;
+  request.computed_tokens = 0;
+  storage_.start_over(row);
+  return true;
 }
 
 void Batch::accept_token(Row& row, ReplayedToken token, TokenOrigin origin) {

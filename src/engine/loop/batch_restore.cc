@@ -175,6 +175,11 @@ bool Batch::saves_left() const {
   return tiers != nullptr && tiers->writes().hastened() > 0;
 }
 
+std::vector<KeptTokens> Batch::to_be_saved() const {
+  const Tiers* tiers = storage_.tiers();
+  return tiers == nullptr ? std::vector<KeptTokens>() : tiers->writes().hastened_tokens();
+}
+
 FlushReport Batch::flush(TimePoint deadline) {
   TierFlush flush(options_.tiers.tiers, stats().prefixes_lost);
   begin_flush();
@@ -182,7 +187,8 @@ FlushReport Batch::flush(TimePoint deadline) {
     step_tiers(clock_.now());
     if (saves_left()) std::this_thread::sleep_for(kStarvedPause);
   }
-  return flush.finish(deadline, {.lost = stats().prefixes_lost, .left = saves_left() ? 1U : 0U});
+  return flush.finish(deadline,
+                      {.lost = stats().prefixes_lost, .left = saves_left() ? 1U : 0U, .kept = to_be_saved()});
 }
 
 }  // namespace kvern::engine

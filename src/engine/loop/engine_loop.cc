@@ -132,7 +132,7 @@ Result<FlushReport> EngineLoop::flush(std::chrono::steady_clock::time_point dead
       if (flushed_signal_.wait_until(mutex_, deadline) == std::cv_status::timeout) break;
     }
     if (flushes_done_ < number && ended_) return std::unexpected(stopped_error());
-    offered = {.lost = stats_.prefixes_lost, .left = flushes_done_ < number ? 1U : 0U};
+    offered = {.lost = stats_.prefixes_lost, .left = flushes_done_ < number ? 1U : 0U, .kept = to_be_saved_};
   }
   return tiers.finish(deadline, offered);
 }
@@ -178,6 +178,7 @@ void EngineLoop::publish() {
   next_step_ = batch_->next_step();
   if (flushes_done_ != flushes_begun_ && !batch_->saves_left()) {
     flushes_done_ = flushes_begun_;
+    to_be_saved_ = batch_->to_be_saved();
     flushed_signal_.notify_all();
   }
 }

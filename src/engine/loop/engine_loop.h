@@ -86,8 +86,9 @@ class EngineLoop final : public GenerationService {
   uint64_t next_ticket_ KVERN_GUARDED_BY(mutex_) = 1;
   int64_t waiting_ KVERN_GUARDED_BY(mutex_) = 0;  // in the batch, as of its last step
   bool idle_ KVERN_GUARDED_BY(mutex_) = true;
-  std::optional<TimePoint> next_step_ KVERN_GUARDED_BY(mutex_);  // although it is idle
-  uint64_t flushes_done_ KVERN_GUARDED_BY(mutex_) = 0;           // of inbox_.flushes
+  std::optional<TimePoint> next_step_ KVERN_GUARDED_BY(mutex_);   // although it is idle
+  uint64_t flushes_done_ KVERN_GUARDED_BY(mutex_) = 0;            // of inbox_.flushes
+  std::vector<KeptTokens> to_be_saved_ KVERN_GUARDED_BY(mutex_);  // by these
   bool ended_ KVERN_GUARDED_BY(mutex_) = false;
   bool faulty_ KVERN_GUARDED_BY(mutex_) = false;
   ServiceStats stats_ KVERN_GUARDED_BY(mutex_);

@@ -80,6 +80,7 @@ struct Request {
   TimePoint submitted;
   TimePoint started;
   int64_t cached_tokens = 0;
+  int64_t doubted_tokens = 0;  ///< what was cached when it had to start over
   int64_t computed_tokens = 0;
   int64_t charged_tokens = 0;  ///< of the generated ones, what the queue's counter has
   std::vector<TokenLogprobs> prompt_logprobs;

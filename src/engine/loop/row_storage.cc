@@ -164,6 +164,24 @@ Status RowStorage::compact(Row& row) {
   return bring_in(row);
 }
 
+void RowStorage::start_over(Row& row) {
+  const state::RowId former = *std::exchange(row.kv, kv_.add_row());
+  prefixes_.forget_running(former);
+  remove(former);
+  row.held = 0;
+}
+
+void RowStorage::forget(const Row& row, int64_t doubted) {
+  prefixes_.forget(row.request->spec.cache_namespace,
+                   std::span(row.tokens).first(static_cast<size_t>(doubted)));
+}
+
+void RowStorage::distrust(const Row& row, int64_t doubted) {
+  if (tiers_ == nullptr) return;
+  tiers_->distrust(row.request->spec.cache_namespace,
+                   std::span(row.tokens).first(static_cast<size_t>(doubted)));
+}
+
 void RowStorage::set_image(Row& row, std::shared_ptr<const state::RowImage> image) {
   if (row.image && row.image.use_count() == 1) outside_bytes_ -= row.image->bytes();
   if (image && image.use_count() == 1) outside_bytes_ += image->bytes();

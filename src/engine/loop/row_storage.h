@@ -59,6 +59,11 @@ class RowStorage {
   Status bring_in(Row& row);
   /// Out and in again, so that storage is given back that other rows have left in pieces.
   Status compact(Row& row);
+  /// The row holds nothing any more.
+  void start_over(Row& row);
+  /// Nobody is given its first `doubted` tokens any more: from memory, from tiers.
+  void forget(const Row& row, int64_t doubted);
+  void distrust(const Row& row, int64_t doubted);
 
   /// Removes a kept prefix; false when there is none.
   bool evict_prefix() { return prefixes_.evict_one(); }

@@ -190,6 +190,16 @@ std::optional<uint64_t> PrefixCache::put(std::string_view name_space, std::vecto
   return made;
 }
 
+void PrefixCache::forget(std::string_view name_space, std::span<const int32_t> tokens) {
+  const auto it = spaces_.find(name_space);
+  if (it == spaces_.end() || tokens.empty()) return;
+  Space& home = *it->second;
+  for (PrefixTree::Match match = home.kept.find(tokens); match.tokens == std::ssize(tokens);
+       match = home.kept.find(tokens))
+    remove(match.id);
+  drop_if_empty(home);
+}
+
 std::optional<KeptRow> PrefixCache::entry(uint64_t id) const {
   const auto it = entries_.find(id);
   if (it == entries_.end()) return std::nullopt;

@@ -96,6 +96,8 @@ class PrefixCache {
   std::optional<uint64_t> put(std::string_view name_space, std::vector<int32_t> tokens, state::RowId row);
   /// Whether put() would not find the row too large.
   bool fits(state::RowId row) const;
+  /// Removes the entries that give these tokens.
+  void forget(std::string_view name_space, std::span<const int32_t> tokens);
   /// Nothing when there is no such entry.
   std::optional<KeptRow> entry(uint64_t id) const;
   /// Removes the entry that is worth least, and rather one that the observer calls safe; false when there is

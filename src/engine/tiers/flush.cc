@@ -6,9 +6,9 @@ namespace kvern::engine {
 
 TierFlush::TierFlush(std::span<const LoopTier> tiers, uint64_t lost) : lost_(lost) {
   const auto keeps = [](const LoopTier& tier) { return tier.saves && !tier.is_cache; };
-  const bool any_keeps = std::ranges::any_of(tiers, keeps);
+  keeps_ = std::ranges::any_of(tiers, keeps);
   for (const LoopTier& tier : tiers) {
-    if (any_keeps ? keeps(tier) : tier.saves) tiers_.push_back(tier.tier);
+    if (keeps_ ? keeps(tier) : tier.saves) tiers_.push_back(tier.tier);
   }
   before_ = counts();
 }
@@ -25,6 +25,13 @@ FlushReport TierFlush::counts() const {
   return sum;
 }
 
+uint64_t TierFlush::missing(const std::vector<KeptTokens>& kept) const {
+  return static_cast<uint64_t>(std::ranges::count_if(kept, [&](const KeptTokens& one) {
+    return std::ranges::none_of(tiers_,
+                                [&](store::Tier* tier) { return tier->covers(*one.space, one.tokens); });
+  }));
+}
+
 FlushReport TierFlush::finish(std::chrono::steady_clock::time_point deadline, const Offered& offered) {
   FlushReport report{.left = offered.left};
   bool durable = true;
@@ -38,7 +45,10 @@ FlushReport TierFlush::finish(std::chrono::steady_clock::time_point deadline, co
   report.dropped = now.dropped - before_.dropped + offered.lost - lost_;
   report.declined = now.declined - before_.declined;
   report.failed = now.failed - before_.failed;
-  report.durable = durable && report.left + report.dropped + report.declined + report.failed == 0;
+  const uint64_t unsaved = report.left + report.dropped + report.declined + report.failed;
+  if (const uint64_t gone = keeps_ ? missing(offered.kept) : 0; gone > unsaved)
+    report.evicted = gone - unsaved;
+  report.durable = durable && unsaved + report.evicted == 0;
   return report;
 }
 

@@ -22,12 +22,16 @@ SavedPrefix saved_prefix(const store::ListedEntry& entry) {
 
 }  // namespace
 
-SavedPrefixes::SavedPrefixes(const Parts& parts, store::PrefixIdentity identity)
-    : parts_(parts), identity_(std::move(identity)), sessions_(parts.files, parts.directory) {}
+SavedPrefixes::SavedPrefixes(const Parts& parts, store::PrefixIdentity identity, int64_t vocabulary)
+    : parts_(parts),
+      identity_(std::move(identity)),
+      vocabulary_(vocabulary),
+      sessions_(parts.files, parts.directory) {}
 
 Result<std::unique_ptr<SavedPrefixes>> SavedPrefixes::create(const Parts& parts, const Engine& engine) {
   KVERN_TRY(store::PrefixIdentity identity, prefix_identity(engine));
-  std::unique_ptr<SavedPrefixes> saved(new SavedPrefixes(parts, std::move(identity)));
+  std::unique_ptr<SavedPrefixes> saved(
+      new SavedPrefixes(parts, std::move(identity), engine.model().config().vocab));
   if (!parts.store.read_only()) KVERN_TRY_STATUS(saved->pin_sessions());
   return saved;
 }
@@ -92,7 +96,8 @@ Status SavedPrefixes::erase(const std::string& name_space, std::string_view name
 
 Status SavedPrefixes::set_pinned(const std::string& name_space, std::string_view name, bool pinned) {
   KVERN_TRY(const store::ListedEntry entry, entry_of(name_space, name));
-  return parts_.store.set_pinned(entry.manifest, pinned);
+  return pinned ? parts_.store.pin_within_share(entry.manifest)
+                : parts_.store.set_pinned(entry.manifest, false);
 }
 
 Status SavedPrefixes::set_seconds_to_live(const std::string& name_space, std::string_view name,
@@ -135,7 +140,7 @@ Result<SavedSession> SavedPrefixes::save_session(const std::string& name_space, 
   KVERN_TRY(const auto entry, covering_entry(space, tokens));
   if (!entry) return fail(ErrorCode::kNotFound, "the prefix is not saved");
   // The pin first: what has a name is never left to go.
-  KVERN_TRY_STATUS(parts_.store.set_pinned(entry->manifest, true));
+  KVERN_TRY_STATUS(parts_.store.pin_within_share(entry->manifest));
   KVERN_TRY(const auto former, sessions_.find(space.root, name));
   const auto since = parts_.clock.wall_now().time_since_epoch();
   store::Session session{.name = name,
@@ -195,8 +200,13 @@ Status SavedPrefixes::export_to(const std::string& name_space, std::string_view 
 Result<IncomingReport> SavedPrefixes::import_from(const std::string& name_space, const ByteSource& source,
                                                   bool pinned) {
   const store::PrefixSpace space = space_of(name_space);
-  return store::import_entries(parts_.store, source,
-                               {.model = space.identity.model, .space = space, .pinned = pinned});
+  KVERN_TRY(
+      IncomingReport report,
+      store::import_entries(parts_.store, source,
+                            {.model = space.identity.model, .space = space, .vocabulary = vocabulary_}));
+  if (!pinned) return report;
+  for (const store::ContentName& name : report.entries) KVERN_TRY_STATUS(parts_.store.pin_within_share(name));
+  return report;
 }
 
 }  // namespace kvern::engine

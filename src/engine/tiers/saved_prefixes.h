@@ -80,6 +80,7 @@ class SavedPrefixes {
   Result<SavedPrefix> find(const std::string& name_space, std::string_view name);
   Result<SavedTotals> totals(const std::string& name_space);
   Status erase(const std::string& name_space, std::string_view name);
+  /// kExhausted where more would be pinned than may be; so are the others that pin.
   Status set_pinned(const std::string& name_space, std::string_view name, bool pinned);
   /// From now on; 0: for ever.
   Status set_seconds_to_live(const std::string& name_space, std::string_view name, int64_t seconds);
@@ -97,11 +98,12 @@ class SavedPrefixes {
 
   /// One prefix as a file (docs/formats/kv-export.md).
   Status export_to(const std::string& name_space, std::string_view name, const ByteSink& sink);
-  /// Takes such a file if all of it belongs to this engine and namespace.
+  /// Takes such a file if all of it belongs to this engine and namespace. What cannot be pinned is there
+  /// unpinned.
   Result<IncomingReport> import_from(const std::string& name_space, const ByteSource& source, bool pinned);
 
  private:
-  SavedPrefixes(const Parts& parts, store::PrefixIdentity identity);
+  SavedPrefixes(const Parts& parts, store::PrefixIdentity identity, int64_t vocabulary);
   Status pin_sessions();
   store::PrefixSpace space_of(const std::string& name_space) const;
   Result<std::vector<store::ListedEntry>> entries_of(const store::PrefixSpace& space);
@@ -113,6 +115,7 @@ class SavedPrefixes {
 
   const Parts parts_;
   const store::PrefixIdentity identity_;
+  const int64_t vocabulary_;
   store::SessionStore sessions_;
   Mutex mutex_;  // of changes to sessions and the pins that go with them
 };

@@ -38,6 +38,11 @@ std::unique_ptr<PrefixRestore> Tiers::find(std::string_view name_space, std::spa
       *std::move(best));
 }
 
+void Tiers::distrust(std::string_view name_space, std::span<const int32_t> tokens) {
+  for (const LoopTier& tier : options_.tiers)
+    tier.tier->distrust(spaces_.of(name_space), {tokens.begin(), tokens.end()});
+}
+
 void Tiers::count(const PrefixRestore& restore, int64_t tokens) {
   RestoreCounts& counts = restores_[restore.tier()];
   ++counts.restores;

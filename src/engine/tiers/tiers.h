@@ -37,6 +37,8 @@ class Tiers {
   /// as much; null when it would not give least_tokens more than `known` tokens.
   std::unique_ptr<PrefixRestore> find(std::string_view name_space, std::span<const int32_t> prompt,
                                       int64_t known);
+  /// Tells all tiers that what they have for these tokens is no good.
+  void distrust(std::string_view name_space, std::span<const int32_t> tokens);
   /// Counts a restore that is over and has given so many tokens.
   void count(const PrefixRestore& restore, int64_t tokens);
   /// By tier.

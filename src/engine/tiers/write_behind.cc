@@ -173,6 +173,17 @@ int64_t WriteBehind::hastened() const {
   return std::ranges::count_if(due_, [&](const auto& due) { return due.second <= hastened_; });
 }
 
+std::vector<KeptTokens> WriteBehind::hastened_tokens() const {
+  std::vector<KeptTokens> kept;
+  for (const auto& [id, entry] : entries_) {
+    if (id > hastened_) continue;
+    auto row = parts_.prefixes.entry(id);
+    if (row && std::ssize(row->tokens) >= options_.least_tokens)
+      kept.push_back({.space = parts_.spaces.of(row->name_space), .tokens = std::move(row->tokens)});
+  }
+  return kept;
+}
+
 void WriteBehind::hasten() {
   hastened_ = newest_;
   const TimePoint now = parts_.clock.now();

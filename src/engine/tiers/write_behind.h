@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "engine/prefix/prefix_cache.h"
 #include "engine/prefix/prefix_observer.h"
+#include "engine/tiers/flush.h"
 #include "engine/tiers/prefix_spaces.h"
 #include "engine/tiers/tier_options.h"
 #include "state/sequence/kv_cache.h"
@@ -55,6 +56,8 @@ class WriteBehind final : public PrefixObserver {
 
   /// All that is kept now, and not safe, has settled.
   void hasten();
+  /// These, as far as they are kept and long enough to be saved.
+  std::vector<KeptTokens> hastened_tokens() const;
   /// How many of these still wait to be offered.
   int64_t hastened() const;
   /// Whether storage of the cache may come free by what tiers do. Notices what they have done.

@@ -1,7 +1,10 @@
 #include "server/http/response_head.h"
 
+#include <algorithm>
 #include <ctime>
 #include <iterator>
+#include <string_view>
+#include <utility>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -10,6 +13,37 @@
 
 namespace kvern::server {
 namespace {
+
+// RFC 9110, section 15; RFC 6585 for 429 and 431; RFC 4918 for 507.
+constexpr std::pair<int, std::string_view> kReasons[] = {
+    {100, "Continue"},
+    {200, "OK"},
+    {201, "Created"},
+    {202, "Accepted"},
+    {204, "No Content"},
+    {304, "Not Modified"},
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {408, "Request Timeout"},
+    {409, "Conflict"},
+    {411, "Length Required"},
+    {413, "Content Too Large"},
+    {414, "URI Too Long"},
+    {415, "Unsupported Media Type"},
+    {422, "Unprocessable Content"},
+    {429, "Too Many Requests"},
+    {431, "Request Header Fields Too Large"},
+    {500, "Internal Server Error"},
+    {501, "Not Implemented"},
+    {503, "Service Unavailable"},
+    {504, "Gateway Timeout"},
+    {505, "HTTP Version Not Supported"},
+    {507, "Insufficient Storage"},
+    {529, "Overloaded"},
+};
 
 void append_header(std::string& out, std::string_view name, std::string_view value) {
   out += name;
@@ -51,63 +85,8 @@ std::string chunk(std::string_view bytes) {
 }
 
 std::string_view reason_phrase(int status) {
-  // RFC 9110, section 15; RFC 6585 for 429 and 431.
-  switch (status) {
-    case 100:
-      return "Continue";
-    case 200:
-      return "OK";
-    case 201:
-      return "Created";
-    case 202:
-      return "Accepted";
-    case 204:
-      return "No Content";
-    case 304:
-      return "Not Modified";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 408:
-      return "Request Timeout";
-    case 409:
-      return "Conflict";
-    case 411:
-      return "Length Required";
-    case 413:
-      return "Content Too Large";
-    case 414:
-      return "URI Too Long";
-    case 415:
-      return "Unsupported Media Type";
-    case 422:
-      return "Unprocessable Content";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    case 505:
-      return "HTTP Version Not Supported";
-    case 529:
-      return "Overloaded";
-    default:
-      return "Unknown";
-  }
+  const auto found = std::ranges::find(kReasons, status, &std::pair<int, std::string_view>::first);
+  return found == std::end(kReasons) ? "Unknown" : found->second;
 }
 
 }  // namespace kvern::server

@@ -116,6 +116,12 @@ void write_tier_reports(const std::vector<engine::TierReport>& tiers, MetricsTex
   using Report = const engine::TierReport&;
   family("kvern_tier_entries", "gauge", "Saved prefixes.", [](Report t) { return t.stats.entries; });
   family("kvern_tier_bytes", "gauge", "Their bytes.", [](Report t) { return t.stats.bytes; });
+  family("kvern_tier_pinned_bytes", "gauge", "Of them, bytes of pinned ones.",
+         [](Report t) { return t.stats.pinned_bytes; });
+  family("kvern_tier_other_bytes", "gauge", "Bytes of the index, the journal and other files beside them.",
+         [](Report t) { return t.stats.other_bytes; });
+  family("kvern_tier_evictions_total", "counter", "Saved prefixes that went to make room.",
+         [](Report t) { return t.stats.evicted; });
   family("kvern_tier_lookups_total", "counter", "Prompts that were looked up.",
          [](Report t) { return t.stats.lookups; });
   family("kvern_tier_hits_total", "counter", "Of these, prompts whose beginning was found.",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "base/check.h"
 #include "store/block/checksum.h"
@@ -65,7 +66,45 @@ bool sizes_agree(const Header& header, uint64_t file_bytes) {
          header.payload_bytes / positions == header.bytes_per_position;
 }
 
+// Of a file of so many bytes, whose beginning this is.
+Result<Header> read_header(const ContentName& name, std::span<const std::byte> bytes, uint64_t file_bytes) {
+  Header header;
+  if (bytes.size() < sizeof header) return corrupt(name, "it is cut off");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.magic != kBlockMagic) return corrupt(name, "it does not begin as one");
+  if (header.version < kBlockMinimumRead || header.minimum_reader > kBlockVersion) {
+    return fail(ErrorCode::kUnsupported,
+                unknown_version("this block", header.version, header.minimum_reader,
+                                {.oldest = kBlockMinimumRead, .newest = kBlockVersion}),
+                name.to_string());
+  }
+  if (!sizes_agree(header, file_bytes)) return corrupt(name, "its sizes contradict each other");
+  if (header.header_bytes > bytes.size()) return corrupt(name, "it is cut off");
+  return header;
+}
+
+Result<BlockInfo> info_of(const ContentName& name, const Header& header, std::span<const std::byte> bytes) {
+  const auto kind = static_cast<StateKind>(header.kind);
+  if (kind != StateKind::kPositions && kind != StateKind::kRecurrent && kind != StateKind::kLatent) {
+    return fail(ErrorCode::kUnsupported,
+                "this block holds state of kind " + std::to_string(header.kind) + ", which is not known here",
+                name.to_string());
+  }
+  const auto text = bytes.subspan(sizeof header, header.geometry_bytes);
+  if (std::ranges::find(text, std::byte{0}) != text.end()) return corrupt(name, "its text holds a zero byte");
+  return BlockInfo{.model = {header.model},
+                   .codec = header.codec,
+                   .space = header.space,
+                   .kind = kind,
+                   .store = header.store,
+                   .positions = {header.first, header.end},
+                   .bytes_per_position = header.bytes_per_position,
+                   .geometry = {reinterpret_cast<const char*>(text.data()), text.size()}};
+}
+
 }  // namespace
+
+size_t block_header_bytes(const BlockInfo& info) { return header_bytes_for(info.geometry.size()); }
 
 size_t block_file_bytes(const BlockInfo& info, size_t payload_bytes) {
   return header_bytes_for(info.geometry.size()) + io_round_up(payload_bytes);
@@ -102,43 +141,25 @@ BlockBuilder::BlockBuilder(const BlockInfo& info, size_t payload_bytes)
 
 ContentName BlockBuilder::finish() { return seal(bytes_.bytes(), kChecksumAt); }
 
+Result<BlockInfo> decode_block_head(const ContentName& name, std::span<const std::byte> head,
+                                    uint64_t file_bytes) {
+  KVERN_TRY(const Header header, read_header(name, head, file_bytes));
+  return info_of(name, header, head);
+}
+
 Result<BlockView> decode_block(const ContentName& name, std::span<const std::byte> bytes, BlockCheck check) {
-  Header header;
-  if (bytes.size() < sizeof header) return corrupt(name, "it is cut off");
-  std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.magic != kBlockMagic) return corrupt(name, "it does not begin as one");
-  if (header.version < kBlockMinimumRead || header.minimum_reader > kBlockVersion) {
-    return fail(ErrorCode::kUnsupported,
-                unknown_version("this block", header.version, header.minimum_reader,
-                                {.oldest = kBlockMinimumRead, .newest = kBlockVersion}),
-                name.to_string());
-  }
-  if (!sizes_agree(header, bytes.size())) return corrupt(name, "its sizes contradict each other");
+  KVERN_TRY(const Header header, read_header(name, bytes, bytes.size()));
   if (!is_sealed(name, bytes, kChecksumAt))
     return corrupt(name, "its checksum does not agree with its content");
   if (check == BlockCheck::kName && name_of(bytes, kChecksumAt) != name)
     return corrupt(name, "its name is not that of its content");
-  const auto kind = static_cast<StateKind>(header.kind);
-  if (kind != StateKind::kPositions && kind != StateKind::kRecurrent && kind != StateKind::kLatent) {
-    return fail(ErrorCode::kUnsupported,
-                "this block holds state of kind " + std::to_string(header.kind) + ", which is not known here",
-                name.to_string());
-  }
-  const auto text = bytes.subspan(sizeof header, header.geometry_bytes);
+  KVERN_TRY(BlockInfo info, info_of(name, header, bytes));
   const size_t text_end = sizeof header + header.geometry_bytes;
-  if (std::ranges::find(text, std::byte{0}) != text.end()) return corrupt(name, "its text holds a zero byte");
   if (!all_zero(bytes.subspan(text_end, header.header_bytes - text_end)) || !all_zero(header.reserved) ||
       !all_zero(bytes.subspan(header.header_bytes + header.payload_bytes))) {
     return corrupt(name, "there is something where nothing may be");
   }
-  return BlockView{.info = {.model = {header.model},
-                            .codec = header.codec,
-                            .space = header.space,
-                            .kind = kind,
-                            .store = header.store,
-                            .positions = {header.first, header.end},
-                            .bytes_per_position = header.bytes_per_position,
-                            .geometry = {reinterpret_cast<const char*>(text.data()), text.size()}},
+  return BlockView{.info = std::move(info),
                    .payload = bytes.subspan(header.header_bytes, header.payload_bytes)};
 }
 

@@ -81,6 +81,14 @@ enum class BlockCheck : uint8_t {
 Result<BlockView> decode_block(const ContentName& name, std::span<const std::byte> bytes,
                                BlockCheck check = BlockCheck::kChecksum);
 
+/// What a block says of itself, without a look at its payload: for whoever only wants to know whose it is.
+/// `head` is the beginning of its file of `file_bytes`, with the whole header. A damaged block may say
+/// anything.
+Result<BlockInfo> decode_block_head(const ContentName& name, std::span<const std::byte> head,
+                                    uint64_t file_bytes);
+
+/// How long the header of a block is.
+size_t block_header_bytes(const BlockInfo& info);
 /// How long the file of a block is.
 size_t block_file_bytes(const BlockInfo& info, size_t payload_bytes);
 

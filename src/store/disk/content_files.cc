@@ -62,6 +62,14 @@ Result<AlignedBuffer> ContentFiles::read(const ContentName& name, uint64_t limit
   return buffer;
 }
 
+Result<ContentFiles::Beginning> ContentFiles::read_beginning(const ContentName& name, uint64_t bytes) const {
+  KVERN_TRY(const auto file, files_.open(path(name), OpenMode::kRead));
+  KVERN_TRY(const uint64_t size, file->size());
+  Beginning beginning{.bytes = AlignedBuffer(static_cast<size_t>(std::min(size, bytes))), .file_bytes = size};
+  KVERN_TRY_STATUS(file->read_at(0, beginning.bytes.bytes()));
+  return beginning;
+}
+
 bool ContentFiles::holds(const ContentName& name, std::span<const std::byte> bytes) const {
   BlockRead read{.path = path(name), .buffer = AlignedBuffer(bytes.size())};
   io_.read({&read, 1});

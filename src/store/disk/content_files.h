@@ -35,6 +35,12 @@ class ContentFiles {
   Status sync() { return files_.sync_directory(folder_); }
   /// All of a file that has at most `limit` bytes.
   Result<AlignedBuffer> read(const ContentName& name, uint64_t limit) const;
+  /// The first bytes of a file, at most so many, and how many it has.
+  struct Beginning {
+    AlignedBuffer bytes;
+    uint64_t file_bytes = 0;
+  };
+  Result<Beginning> read_beginning(const ContentName& name, uint64_t bytes) const;
   /// Whether there is a file of this size, and, with bytes, of this content.
   bool holds(const ContentName& name, std::span<const std::byte> bytes) const;
   bool exists(const ContentName& name) const { return files_.exists(path(name)); }

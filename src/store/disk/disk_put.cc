@@ -26,7 +26,7 @@ struct DiskStore::Writing {
 Result<PutOutcome> DiskStore::put(const NewEntry& entry) {
   KVERN_TRY_STATUS(check_writable());
   KVERN_CHECK(entry.space != nullptr && entry.pieces != nullptr);
-  const uint64_t most = max_bytes_;
+  const uint64_t most = most_entry_bytes();
   if (entry.tokens.empty()) return fail(ErrorCode::kInvalidArgument, "a saved prefix has at least one token");
   if (most > 0 && entry.file_bytes(chain_.page) > most) return PutOutcome::kTooLarge;
   KVERN_TRY_STATUS(replace_missing_parts());
@@ -47,14 +47,35 @@ Result<PutOutcome> DiskStore::put(const NewEntry& entry) {
 Result<PutOutcome> DiskStore::try_put(const NewEntry& entry, const std::vector<Sha256Digest>& links) {
   KVERN_TRY_STATUS(make_room(entry, links));
   KVERN_TRY(const PutOutcome outcome, save(entry, links));
-  const uint64_t most = max_bytes_;
-  if (most > 0 && outcome == PutOutcome::kSaved) KVERN_TRY_STATUS(evict_to(most));
+  if (outcome != PutOutcome::kSaved || max_bytes_ == 0) return outcome;
+  KVERN_TRY_STATUS(evict_to_limit());
+  KVERN_TRY_STATUS(check_kept(entry, links));
   return outcome;
+}
+
+// Nobody is told that something is saved which was the first to go.
+Status DiskStore::check_kept(const NewEntry& entry, const std::vector<Sha256Digest>& links) {
+  const uint64_t most = most_entry_bytes();
+  const MutexLock lock(mutex_);
+  KVERN_TRY_STATUS(check_index());
+  KVERN_TRY(const auto kept,
+            index_->lookup().exact({.prompt = entry.tokens, .links = links, .page = chain_.page}));
+  if (kept) return Ok{};
+  KVERN_TRY(const uint64_t pinned, pinned_bytes(index_->database()));
+  return std::unexpected(no_room(pinned, most));
+}
+
+Error DiskStore::no_room(uint64_t pinned, uint64_t most) const {
+  return {.code = ErrorCode::kExhausted,
+          .message = "pinned prefixes hold " + std::to_string(pinned) + " of the " + std::to_string(most) +
+                     " bytes that prefixes may take here, and leave no room: let some of them go (sessions "
+                     "pin theirs), or allow the directory more",
+          .where = options_.directory};
 }
 
 // Others may be removed before the entry is written, for what it will take at most.
 Status DiskStore::make_room(const NewEntry& entry, const std::vector<Sha256Digest>& links) {
-  const uint64_t most = max_bytes_;
+  const uint64_t most = most_entry_bytes();
   if (most == 0) return Ok{};
   uint64_t wanted = entry.file_bytes(chain_.page);
   {
@@ -69,6 +90,9 @@ Status DiskStore::make_room(const NewEntry& entry, const std::vector<Sha256Diges
       // It must not go to make room for what builds upon it.
       KVERN_TRY_STATUS(index_->touch(shared->manifest, now_seconds()));
     }
+    // Else all others would go, and in vain.
+    KVERN_TRY(const uint64_t pinned, pinned_bytes(index_->database()));
+    if (wanted > most - std::min(most, pinned)) return std::unexpected(no_room(pinned, most));
   }
   return evict_to(most - std::min(most, wanted));
 }

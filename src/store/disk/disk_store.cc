@@ -288,6 +288,20 @@ void DiskStore::report_manifest(const ContentName& name, const Error& error) {
   if (!unknown_manifests_.insert(name).second) index_damaged_ = true;
 }
 
+void DiskStore::distrust(const PrefixSpace& space, std::span<const int32_t> tokens) {
+  // The last token of a prompt is never looked for.
+  std::vector<int32_t> longer(tokens.begin(), tokens.end());
+  longer.push_back(-1);
+  std::optional<ContentName> last;
+  while (true) {
+    const auto hit = find(space, longer);
+    // One that is given again cannot be put away: read-only, or a disk that fails.
+    if (!hit || !*hit || (*hit)->tokens != std::ssize(tokens) || (*hit)->manifest == last) return;
+    last = (*hit)->manifest;
+    report_manifest(*last, no_good(*last));
+  }
+}
+
 void DiskStore::touch(const ContentName& manifest) {
   if (options_.read_only) return;
   const MutexLock lock(touch_mutex_);
@@ -347,6 +361,20 @@ Status DiskStore::set_pinned(const ContentName& manifest, bool pinned) {
   return index_->set_pinned(manifest, pinned);
 }
 
+Status DiskStore::pin_within_share(const ContentName& manifest) {
+  KVERN_TRY_STATUS(check_writable());
+  const uint64_t most = max_bytes_;
+  if (most == 0) return set_pinned(manifest, true);
+  const MutexLock lock(mutex_);
+  KVERN_TRY_STATUS(check_index());
+  KVERN_TRY(const auto too_many, index_->pin_within(manifest, most / 2));
+  if (!too_many) return Ok{};
+  return fail(ErrorCode::kExhausted, "pinned prefixes would take " + std::to_string(*too_many) +
+                                         " bytes with this one, and at most " + std::to_string(most / 2) +
+                                         ", half of what the directory may hold, can be pinned: let some go "
+                                         "(sessions pin theirs), or allow the directory more");
+}
+
 Status DiskStore::set_seconds_to_live(const ContentName& manifest, int64_t seconds) {
   KVERN_TRY_STATUS(check_writable());
   const MutexLock lock(mutex_);
@@ -365,6 +393,7 @@ Result<DiskStats> DiskStore::stats() {
                   .evicted = counters_.evicted,
                   .damaged = counters_.damaged};
   KVERN_TRY(stats.totals, ask([](SqlDatabase& database) { return index_totals(database); }));
+  stats.other_bytes = other_bytes();
   return stats;
 }
 

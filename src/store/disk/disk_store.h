@@ -38,9 +38,16 @@
 
 namespace kvern::store {
 
+/// What a limit counts.
+enum class LimitOf : uint8_t {
+  kDirectory,  ///< all files in it: also the index, the journal, what is in quarantine
+  kEntries,    ///< blocks and manifests
+};
+
 struct DiskOptions {
   std::string directory;   ///< its parent exists
   uint64_t max_bytes = 0;  ///< 0 = no limit
+  LimitOf limit_of = LimitOf::kDirectory;
   bool read_only = false;  ///< nothing is written or moved
   bool create = true;      ///< else a directory that is no store is an error
   ChainOptions chain;      ///< a directory keeps the page that it was made with
@@ -56,6 +63,7 @@ struct DiskParts {
 
 struct DiskStats {
   IndexTotals totals;
+  uint64_t other_bytes = 0;  ///< of the directory's files that are no blocks and no manifests
   uint64_t lookups = 0;
   uint64_t hits = 0;   ///< lookups that found something
   uint64_t saved = 0;  ///< entries
@@ -70,7 +78,7 @@ struct DiskStats {
 enum class PutOutcome : uint8_t {
   kSaved,
   kThere,     ///< an entry of these tokens was there already
-  kTooLarge,  ///< more than max_bytes
+  kTooLarge,  ///< more than max_bytes leaves for entries
 };
 
 struct CollectReport {
@@ -116,8 +124,8 @@ class DiskStore {
   int64_t page() const { return chain_.page; }
   bool read_only() const { return options_.read_only; }
 
-  /// Returns when the entry is durable. An error leaves what was there. Folders and an index that somebody
-  /// removed are made again.
+  /// Returns when the entry is durable and has its place. An error leaves what was there; kExhausted: what is
+  /// pinned leaves no room. Folders and an index that somebody removed are made again.
   Result<PutOutcome> put(const NewEntry& entry);
 
   /// The entry that gives most of a prompt: see PrefixLookup. No file but the index is read.
@@ -133,12 +141,17 @@ class DiskStore {
   /// Reads pieces of a manifest (indexes into its pieces), several at a time. By piece: kNotFound, kCorrupt
   /// and kIo are reported and remembered, so that entries are used only up to there.
   std::vector<Result<LoadedPiece>> read(const Manifest& manifest, std::span<const size_t> pieces);
+  /// Puts the entries that give these tokens into quarantine: their files are whole, and what they hold is no
+  /// good.
+  void distrust(const PrefixSpace& space, std::span<const int32_t> tokens);
   /// Notes that an entry was of use; written with the next save.
   void touch(const ContentName& manifest);
 
   /// kNotFound when there is no such entry.
   Status erase(const ContentName& manifest);
   Status set_pinned(const ContentName& manifest, bool pinned);
+  /// Pins it, unless more than half of max_bytes would be pinned then: kExhausted says how much is.
+  Status pin_within_share(const ContentName& manifest);
   /// From now on; 0 = for ever.
   Status set_seconds_to_live(const ContentName& manifest, int64_t seconds);
   /// Takes effect at once.
@@ -158,11 +171,12 @@ class DiskStore {
   /// Removes expired entries and the files that no entry names. Blocks of entries that this program cannot
   /// read stay.
   Result<CollectReport> collect();
-  /// Reads everything, names included, and looks for the blocks that entries name; what is damaged goes into
-  /// quarantine (not when read-only).
+  /// Reads everything, names included, and looks whether the blocks that entries name are there and what the
+  /// entries take them for; what is damaged or wrong goes into quarantine (not when read-only).
   Result<VerifyReport> verify(const Progress& progress = {});
   /// Makes the index again from manifests and blocks; pins, times of use and of expiry stay where they are
-  /// known. How many entries it has.
+  /// known. Entries that lack a block, or name one that is another's, are not among them. How many entries it
+  /// has.
   Result<int64_t> reindex(const Progress& progress = {});
   Result<DiskStats> stats();
 
@@ -195,6 +209,13 @@ class DiskStore {
   Status write_block(const PackedBlock& block, Writing& writing);
   Result<bool> is_there(const ContentName& name, std::span<const std::byte> bytes);
   Status make_room(const NewEntry& entry, const std::vector<Sha256Digest>& links);
+  Status check_kept(const NewEntry& entry, const std::vector<Sha256Digest>& links);
+  Error no_room(uint64_t pinned, uint64_t most) const;
+  /// What max_bytes leaves for entries; 0 = no limit.
+  uint64_t most_entry_bytes() const;
+  /// Down to what there is room for; without a limit only what has expired.
+  Status evict_to_limit();
+  uint64_t other_bytes() const;
   Status insert(const NewEntry& entry, const Writing& writing);
   Status evict_to(uint64_t bytes);
   Status remove_doomed() KVERN_REQUIRES(mutex_);
@@ -205,7 +226,9 @@ class DiskStore {
   Result<int64_t> reindex_locked(std::span<const ListedEntry> before, const Progress& progress)
       KVERN_REQUIRES(mutex_);
   Status index_manifest(const ContentName& name, const ListedEntry* before) KVERN_REQUIRES(mutex_);
+  void refuse_manifest(const ContentName& name, const Error& why);
   Result<IndexedEntry> indexed_entry(const ContentName& name, const Manifest& manifest, uint64_t bytes) const;
+  Status check_named_block(const ContentName& entry, const Manifest& manifest, size_t piece) const;
   void verify_manifest(const ContentName& name, VerifyReport& report);
   void verify_block(const ContentName& name, VerifyReport& report);
   /// Of the connection that writes, or read-only of the other.

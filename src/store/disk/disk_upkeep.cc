@@ -3,8 +3,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "store/block/block_format.h"
 #include "store/block/manifest_format.h"
 #include "store/disk/disk_store.h"
+#include "store/disk/entry_parts.h"
 
 namespace kvern::store {
 namespace {
@@ -95,7 +97,39 @@ Status DiskStore::replace_missing_parts() {
 Status DiskStore::set_max_bytes(uint64_t max_bytes) {
   KVERN_TRY_STATUS(check_writable());
   max_bytes_ = max_bytes;
-  return evict_to(max_bytes > 0 ? max_bytes : kNoLimit);
+  return evict_to_limit();
+}
+
+// The index, the journal, sessions, quarantine: what du counts besides entries. What cannot be looked at does
+// not count.
+uint64_t DiskStore::other_bytes() const {
+  uint64_t sum = 0;
+  const auto add_files = [&](const std::string& folder, const auto& entries) {
+    for (const DirectoryEntry& entry : entries) {
+      if (!entry.is_directory) sum += parts_.files.size_of(folder + "/" + entry.name).value_or(0);
+    }
+  };
+  const auto entries = parts_.files.list(options_.directory);
+  if (!entries) return 0;
+  add_files(options_.directory, *entries);
+  for (const DirectoryEntry& entry : *entries) {
+    const std::string path = options_.directory + "/" + entry.name;
+    if (!entry.is_directory || path == blocks_.folder() || path == manifests_.folder()) continue;
+    if (const auto inner = parts_.files.list(path)) add_files(path, *inner);
+  }
+  return sum;
+}
+
+uint64_t DiskStore::most_entry_bytes() const {
+  const uint64_t most = max_bytes_;
+  if (most == 0 || options_.limit_of == LimitOf::kEntries) return most;
+  const uint64_t others = other_bytes();
+  return most > others ? most - others : 1;
+}
+
+Status DiskStore::evict_to_limit() {
+  const uint64_t most = most_entry_bytes();
+  return evict_to(most > 0 ? most : kNoLimit);
 }
 
 Status DiskStore::erase(const ContentName& manifest) {
@@ -109,9 +143,8 @@ Status DiskStore::erase(const ContentName& manifest) {
 
 Result<CollectReport> DiskStore::collect() {
   KVERN_TRY_STATUS(check_writable());
-  const uint64_t most = max_bytes_;
   const uint64_t evicted_before = counters_.evicted;
-  KVERN_TRY_STATUS(evict_to(most > 0 ? most : kNoLimit));
+  KVERN_TRY_STATUS(evict_to_limit());
   KVERN_TRY(const auto held, parts_.files.lock(options_.directory + "/lock", LockKind::kExclusive));
   const MutexLock lock(mutex_);
   KVERN_TRY_STATUS(check_index());
@@ -173,14 +206,37 @@ void DiskStore::verify_manifest(const ContentName& name, VerifyReport& report) {
     report.problems.push_back(decoded.error().to_string());
     return report_manifest(name, decoded.error());
   }
-  for (const ManifestPiece& piece : decoded->pieces) {
-    if (!piece.block || blocks_.exists(*piece.block) || !manifests_.exists(name)) continue;
-    const Error missing{.code = ErrorCode::kNotFound,
-                        .message = "lacks the block " + piece.block->to_string(),
-                        .where = name.to_string()};
-    report.problems.push_back(missing.to_string());
-    report_block(*piece.block, missing);
+  for (size_t i = 0; i < decoded->pieces.size(); ++i) {
+    const Status named = check_named_block(name, *decoded, i);
+    if (named || !manifests_.exists(name)) continue;
+    report.problems.push_back(named.error().to_string());
+    // The entry is wrong; the block is somebody's.
+    if (named.error().code == ErrorCode::kCorrupt) return report_manifest(name, named.error());
+    report_block(*decoded->pieces[i].block, named.error());
   }
+}
+
+// That a block which an entry names is there (else kNotFound) and says of itself what the entry takes it for
+// (else kCorrupt). One that is damaged says nothing, and is not the entry's fault.
+Status DiskStore::check_named_block(const ContentName& entry, const Manifest& m, size_t piece) const {
+  if (!m.pieces[piece].block) return Ok{};
+  const ContentName& block = *m.pieces[piece].block;
+  const BlockInfo wanted = block_info_of(m, piece);
+  const auto head = blocks_.read_beginning(block, block_header_bytes(wanted));
+  if (!head && head.error().code == ErrorCode::kNotFound)
+    return fail(ErrorCode::kNotFound, "lacks the block " + block.to_string(), entry.to_string());
+  if (head) {
+    const auto info = decode_block_head(block, head->bytes.bytes(), head->file_bytes);
+    if (info && *info == wanted) return Ok{};
+  }
+  const auto bytes = blocks_.read(block, kMostBlockBytes);
+  const auto whole =
+      bytes ? decode_block(block, bytes->bytes()) : Result<BlockView>(std::unexpected(bytes.error()));
+  if (!whole || whole->info == wanted) return Ok{};
+  return fail(ErrorCode::kCorrupt,
+              "names the block " + block.to_string() + ", which is one " +
+                  std::string(difference(whole->info, wanted)),
+              entry.to_string());
 }
 
 void DiskStore::verify_block(const ContentName& name, VerifyReport& report) {
@@ -263,11 +319,7 @@ Status DiskStore::index_manifest(const ContentName& name, const ListedEntry* bef
   KVERN_TRY(const AlignedBuffer bytes, manifests_.read(name, kMostManifestBytes));
   auto decoded = decode_manifest(name, bytes.bytes(), BlockCheck::kName);
   if (!decoded) {
-    if (decoded.error().code == ErrorCode::kCorrupt) {
-      ++counters_.damaged;
-      warn("a saved prefix is damaged: " + decoded.error().to_string());
-      static_cast<void>(manifests_.quarantine(name));
-    }
+    if (decoded.error().code == ErrorCode::kCorrupt) refuse_manifest(name, decoded.error());
     return std::unexpected(std::move(decoded).error());
   }
   KVERN_TRY(IndexedEntry entry, indexed_entry(name, *decoded, bytes.size()));
@@ -276,11 +328,19 @@ Status DiskStore::index_manifest(const ContentName& name, const ListedEntry* bef
     entry.expires = before->expires;
     entry.pinned = before->pinned;
   }
-  for (const IndexedBlock& block : entry.blocks) {
-    if (!blocks_.exists(block.name))
-      return fail(ErrorCode::kNotFound, "a saved prefix lacks a block", name.to_string());
+  for (size_t i = 0; i < decoded->pieces.size(); ++i) {
+    Status named = check_named_block(name, *decoded, i);
+    if (named) continue;
+    if (named.error().code == ErrorCode::kCorrupt) refuse_manifest(name, named.error());
+    return named;
   }
   return index_->insert(entry);
+}
+
+void DiskStore::refuse_manifest(const ContentName& name, const Error& why) {
+  ++counters_.damaged;
+  warn("a saved prefix is damaged: " + why.to_string());
+  static_cast<void>(manifests_.quarantine(name));
 }
 
 // What the index is to know of a manifest of so many bytes.
@@ -324,8 +384,7 @@ Status DiskStore::rebuild_index(const Error& why) {
     KVERN_TRY_STATUS(replace_index(before));
   }
   KVERN_TRY_STATUS(open_reader());
-  const uint64_t most = max_bytes_;
-  return evict_to(most > 0 ? most : kNoLimit);
+  return evict_to_limit();
 }
 
 Status DiskStore::replace_index(std::span<const ListedEntry> before) {

@@ -82,6 +82,22 @@ BlockInfo block_info_of(const Manifest& m, size_t index) {
           .geometry = s.store.text};
 }
 
+std::string_view difference(const BlockInfo& block, const BlockInfo& wanted) {
+  if (block.model != wanted.model) return "of another model";
+  if (block.codec != wanted.codec) return "of another type of keys and values";
+  if (block.space != wanted.space) return "of another client or adapter";
+  if (block.kind != wanted.kind || block.store != wanted.store || block.geometry != wanted.geometry ||
+      block.bytes_per_position != wanted.bytes_per_position)
+    return "of other layers";
+  return "of other positions";
+}
+
+Error no_good(const ContentName& entry) {
+  return {.code = ErrorCode::kCorrupt,
+          .message = "what was computed from it is no number, and without it is one",
+          .where = entry.to_string()};
+}
+
 size_t block_bytes_of(const Manifest& m, size_t index) {
   const ManifestPiece& piece = m.pieces.at(index);
   const state::RowStore& store = m.stores.at(piece.store).store;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string_view>
 
 #include "base/result.h"
 #include "store/block/aligned_buffer.h"
@@ -49,6 +50,10 @@ bool is_entry_of(const Manifest& manifest, const WantedEntry& wanted);
 
 /// What the block of a piece must say of itself.
 BlockInfo block_info_of(const Manifest& manifest, size_t piece);
+/// What a block is, in words, that is not the wanted one.
+std::string_view difference(const BlockInfo& block, const BlockInfo& wanted);
+/// What is wrong with an entry that came whole and gave results that are no numbers.
+Error no_good(const ContentName& entry);
 /// How long the file of that block is.
 size_t block_bytes_of(const Manifest& manifest, size_t piece);
 

@@ -61,7 +61,7 @@ Status IncomingEntries::check_blocks(const ContentName& name, const Manifest& ma
 }
 
 Status IncomingEntries::check_size() const {
-  const uint64_t most = store_.max_bytes_;
+  const uint64_t most = store_.most_entry_bytes();
   uint64_t bytes = 0;
   std::unordered_set<ContentName, ContentNameHash> counted;
   for (const Entry& entry : entries_) {
@@ -117,8 +117,25 @@ Result<IncomingReport> IncomingEntries::commit(bool pinned) {
     ++report_.saved;
   }
   take_back();
-  if (const uint64_t most = store_.max_bytes_; most > 0) KVERN_TRY_STATUS(store_.evict_to(most));
+  if (store_.max_bytes_ > 0) {
+    KVERN_TRY_STATUS(store_.evict_to_limit());
+    KVERN_TRY_STATUS(check_kept());
+  }
   return std::move(report_);
+}
+
+// What is pinned may have left no room for all of it.
+Status IncomingEntries::check_kept() const {
+  const uint64_t most = store_.most_entry_bytes();
+  const MutexLock lock(store_.mutex_);
+  KVERN_TRY_STATUS(store_.check_index());
+  for (const ContentName& name : report_.entries) {
+    KVERN_TRY(const bool kept, store_.index_->has_manifest(name));
+    if (kept) continue;
+    KVERN_TRY(const uint64_t pinned, pinned_bytes(store_.index_->database()));
+    return std::unexpected(store_.no_room(pinned, most));
+  }
+  return Ok{};
 }
 
 }  // namespace kvern::store

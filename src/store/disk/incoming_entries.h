@@ -52,6 +52,7 @@ class IncomingEntries {
   IncomingEntries(DiskStore& store, std::unique_ptr<FileLock> held) : store_(store), held_(std::move(held)) {}
   Result<std::optional<ContentName>> same(const Entry& entry, bool pinned);
   Status check_size() const;
+  Status check_kept() const;
   Status check_blocks(const ContentName& name, const Manifest& manifest);
   void take_back();
 

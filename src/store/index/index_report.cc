@@ -49,7 +49,21 @@ Result<IndexTotals> index_totals(SqlDatabase& database) {
             database.prepare("SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM block), "
                              "(SELECT value FROM meta WHERE key = 'bytes')"));
   KVERN_TRY([[maybe_unused]] const bool always, row.step());
-  return IndexTotals{.entries = row.number(0), .blocks = row.number(1), .bytes = unsigned_in(row, 2)};
+  KVERN_TRY(const uint64_t pinned, pinned_bytes(database));
+  return IndexTotals{.entries = row.number(0),
+                     .blocks = row.number(1),
+                     .bytes = unsigned_in(row, 2),
+                     .pinned_bytes = pinned};
+}
+
+Result<uint64_t> pinned_bytes(SqlDatabase& database) {
+  KVERN_TRY(SqlStatement row,
+            database.prepare(
+                "SELECT (SELECT coalesce(sum(bytes), 0) FROM entry WHERE pinned = 1) + "
+                "(SELECT coalesce(sum(bytes), 0) FROM block WHERE id IN "
+                "(SELECT use.block FROM entry JOIN use ON use.entry = entry.id WHERE entry.pinned = 1))"));
+  KVERN_TRY([[maybe_unused]] const bool always, row.step());
+  return unsigned_in(row, 0);
 }
 
 Result<BlockUse> block_use(SqlDatabase& database, const ContentName& manifest) {

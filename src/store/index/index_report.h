@@ -29,7 +29,8 @@ struct ListedEntry {
 struct IndexTotals {
   int64_t entries = 0;
   int64_t blocks = 0;
-  uint64_t bytes = 0;  ///< manifests, and every block once
+  uint64_t bytes = 0;         ///< manifests, and every block once
+  uint64_t pinned_bytes = 0;  ///< likewise, of pinned entries
 };
 
 /// The blocks of an entry.
@@ -44,6 +45,8 @@ struct BlockUse {
 /// Most recently used first.
 Result<std::vector<ListedEntry>> list_entries(SqlDatabase& database);
 Result<IndexTotals> index_totals(SqlDatabase& database);
+/// IndexTotals::pinned_bytes alone.
+Result<uint64_t> pinned_bytes(SqlDatabase& database);
 /// All zero for an entry that is not there.
 Result<BlockUse> block_use(SqlDatabase& database, const ContentName& manifest);
 

@@ -379,6 +379,16 @@ Status PrefixIndex::set_pinned(const ContentName& manifest, bool pinned) {
   return Ok{};
 }
 
+Result<std::optional<uint64_t>> PrefixIndex::pin_within(const ContentName& manifest, uint64_t most) {
+  KVERN_TRY(SqlTransaction transaction, SqlTransaction::begin(*database_));
+  KVERN_TRY(const uint64_t before, pinned_bytes(*database_));
+  KVERN_TRY_STATUS(set_pinned(manifest, true));
+  KVERN_TRY(const uint64_t after, pinned_bytes(*database_));
+  if (after > most && after > before) return std::optional(after);
+  KVERN_TRY_STATUS(transaction.commit());
+  return std::optional<uint64_t>();
+}
+
 Status PrefixIndex::set_expiry(const ContentName& manifest, int64_t expires_seconds) {
   KVERN_TRY_STATUS(sql_->expire.bind(1, bytes_of(manifest)).bind(2, expires_seconds).run());
   if (database_->changes() == 0)

@@ -81,6 +81,8 @@ class PrefixIndex {
 
   Status touch(const ContentName& manifest, int64_t used_seconds);
   Status set_pinned(const ContentName& manifest, bool pinned);
+  /// Pins it unless pinned entries would have more than `most` bytes by that: then so many.
+  Result<std::optional<uint64_t>> pin_within(const ContentName& manifest, uint64_t most);
   Status set_expiry(const ContentName& manifest, int64_t expires_seconds);
   /// For index_report.
   SqlDatabase& database() { return *database_; }

@@ -70,7 +70,8 @@ Result<OpenedIndex> open_index(const IndexFile& file, int64_t page) {
   // FULL: a commit is durable when it is done.
   KVERN_TRY_STATUS(
       database.run("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
-                   "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA cell_size_check = ON"));
+                   "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA cell_size_check = ON; "
+                   "PRAGMA wal_autocheckpoint = 256; PRAGMA journal_size_limit = 1048576"));
   KVERN_TRY(const int64_t version, number_of(database, "PRAGMA user_version"));
   if (version == 0) KVERN_TRY_STATUS(make_tables(database, page));
   KVERN_TRY(OpenedIndex opened, finish(std::move(database), file.path));

@@ -175,6 +175,18 @@ Result<LoadedPiece> RemoteStore::check_piece(const Manifest& manifest, size_t in
   return piece;
 }
 
+void RemoteStore::distrust(const PrefixSpace& space, std::span<const int32_t> tokens) {
+  std::vector<int32_t> longer(tokens.begin(), tokens.end());
+  longer.push_back(-1);
+  std::optional<ContentName> last;
+  while (true) {
+    const auto hit = find(space, longer);
+    if (!hit || !*hit || (*hit)->tokens != std::ssize(tokens) || (*hit)->manifest == last) return;
+    last = (*hit)->manifest;
+    static_cast<void>(report_damage(keys_.manifest(*last), no_good(*last)));
+  }
+}
+
 Status RemoteStore::erase(const PrefixSpace& space, std::span<const int32_t> tokens) {
   const auto links = prefix_chain(space.root, tokens, options_.chain);
   const auto page = static_cast<size_t>(options_.chain.page);

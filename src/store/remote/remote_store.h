@@ -61,6 +61,7 @@ class RemoteStore final : public RestoreSource {
   Result<Manifest> load(const PrefixSpace& space, std::span<const int32_t> prompt,
                         const IndexHit& hit) override;
   std::vector<Result<LoadedPiece>> read(const Manifest& manifest, std::span<const size_t> pieces) override;
+  void distrust(const PrefixSpace& space, std::span<const int32_t> tokens) override;
 
   RemoteStats stats() const;
   /// Goes up whenever something was not there, or not right, that should have been.

@@ -44,6 +44,9 @@ class RemoteTier final : public Tier {
   /// What this process saved itself and has not missed since. Asks nobody.
   bool covers(const PrefixSpace& space, std::span<const int32_t> tokens) override;
   Status erase(const PrefixSpace& space, std::span<const int32_t> tokens) override;
+  void distrust(std::shared_ptr<const PrefixSpace> space, std::vector<int32_t> tokens) override {
+    restores_.distrust(std::move(space), std::move(tokens));
+  }
   FlushReport flush(std::chrono::steady_clock::time_point deadline) override {
     return writes_.flush(deadline);
   }

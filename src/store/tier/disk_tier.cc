@@ -50,6 +50,9 @@ TierStats DiskTier::stats() {
   if (!disk) return stats;
   stats.entries = disk->totals.entries;
   stats.bytes = disk->totals.bytes;
+  stats.pinned_bytes = disk->totals.pinned_bytes;
+  stats.other_bytes = disk->other_bytes;
+  stats.evicted = disk->evicted;
   stats.lookups = disk->lookups;
   stats.hits = disk->hits;
   stats.blocks_written = disk->blocks_written;

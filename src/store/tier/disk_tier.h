@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "store/disk/disk_store.h"
 #include "store/tier/restore_queue.h"
@@ -27,6 +29,9 @@ class DiskTier final : public Tier {
                                 int64_t more_than) override;
   bool covers(const PrefixSpace& space, std::span<const int32_t> tokens) override;
   Status erase(const PrefixSpace& space, std::span<const int32_t> tokens) override;
+  void distrust(std::shared_ptr<const PrefixSpace> space, std::vector<int32_t> tokens) override {
+    restores_.distrust(std::move(space), std::move(tokens));
+  }
   FlushReport flush(std::chrono::steady_clock::time_point deadline) override {
     return writes_.flush(deadline);
   }
@@ -41,6 +46,9 @@ class DiskTier final : public Tier {
                           const IndexHit& hit) override;
     std::vector<Result<LoadedPiece>> read(const Manifest& manifest, std::span<const size_t> pieces) override {
       return store_.read(manifest, pieces);
+    }
+    void distrust(const PrefixSpace& space, std::span<const int32_t> tokens) override {
+      store_.distrust(space, tokens);
     }
 
    private:

@@ -30,12 +30,18 @@ struct RestoreQueue::Job {
   }
 };
 
+struct Distrusted {
+  std::shared_ptr<const PrefixSpace> space;
+  std::vector<int32_t> tokens;
+};
+
 struct RestoreQueue::Shared {
   RestoreSource& source;
   RestoreQueueOptions options;
   Mutex mutex;
   std::condition_variable_any changed;
   std::vector<std::shared_ptr<Job>> jobs KVERN_GUARDED_BY(mutex);
+  std::deque<Distrusted> distrusted KVERN_GUARDED_BY(mutex);
   bool stop KVERN_GUARDED_BY(mutex) = false;
 };
 
@@ -126,10 +132,24 @@ std::unique_ptr<TierRestore> RestoreQueue::start(std::shared_ptr<const PrefixSpa
   return std::make_unique<Restore>(shared_, std::move(job));
 }
 
+void RestoreQueue::distrust(std::shared_ptr<const PrefixSpace> space, std::vector<int32_t> tokens) {
+  const MutexLock lock(shared_->mutex);
+  shared_->distrusted.push_back({std::move(space), std::move(tokens)});
+  shared_->changed.notify_all();
+}
+
 // Each round takes the first job that has something to do; a job that is full lets the others go on.
 void RestoreQueue::run(const std::shared_ptr<Shared>& shared) {
   shared->mutex.lock();
   while (!shared->stop) {
+    if (!shared->distrusted.empty()) {
+      const Distrusted bad = std::move(shared->distrusted.front());
+      shared->distrusted.pop_front();
+      shared->mutex.unlock();
+      shared->source.distrust(*bad.space, bad.tokens);
+      shared->mutex.lock();
+      continue;
+    }
     std::shared_ptr<Job> job;
     for (const auto& candidate : shared->jobs) {
       if ((!candidate->loaded && !candidate->loading) || candidate->wants_read(shared->options.ahead_bytes)) {

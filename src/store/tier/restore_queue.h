@@ -34,6 +34,8 @@ class RestoreQueue {
   /// Begins to read what `hit` found for a prompt.
   std::unique_ptr<TierRestore> start(std::shared_ptr<const PrefixSpace> space,
                                      std::span<const int32_t> prompt, const IndexHit& hit);
+  /// RestoreSource::distrust, on one of the threads.
+  void distrust(std::shared_ptr<const PrefixSpace> space, std::vector<int32_t> tokens);
 
  private:
   struct Job;

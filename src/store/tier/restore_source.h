@@ -24,6 +24,8 @@ class RestoreSource {
                                 const IndexHit& hit) = 0;
   /// Pieces of it (indexes), several at a time, each checked by itself.
   virtual std::vector<Result<LoadedPiece>> read(const Manifest& manifest, std::span<const size_t> pieces) = 0;
+  /// Forgets the entries that give these tokens.
+  virtual void distrust(const PrefixSpace& space, std::span<const int32_t> tokens) = 0;
 };
 
 }  // namespace kvern::store

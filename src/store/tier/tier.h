@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "state/sequence/row_shape.h"
@@ -73,6 +74,9 @@ class Tier {
   virtual bool covers(const PrefixSpace& space, std::span<const int32_t> tokens) = 0;
   /// Forgets the entry of exactly these tokens; kNotFound when there is none.
   virtual Status erase(const PrefixSpace& space, std::span<const int32_t> tokens) = 0;
+  /// What is given for these tokens is no good, though it came whole: entries that begin with them are
+  /// forgotten, some time soon.
+  virtual void distrust(std::shared_ptr<const PrefixSpace> space, std::vector<int32_t> tokens) = 0;
   /// Returns when all that was offered before is durable, or at the deadline.
   virtual FlushReport flush(std::chrono::steady_clock::time_point deadline) = 0;
   virtual TierStats stats() = 0;

@@ -1,5 +1,7 @@
 #include "store/transfer/import_entries.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "store/block/manifest_format.h"
@@ -28,6 +30,17 @@ Status check_welcome(const ContentName& name, const Manifest& manifest, const Im
               name.to_string());
 }
 
+Status check_tokens(const ContentName& name, const Manifest& manifest, int64_t vocabulary) {
+  const auto& tokens = manifest.tokens;
+  const auto bad =
+      std::ranges::find_if(tokens, [&](int32_t token) { return token < 0 || token >= vocabulary; });
+  if (bad == tokens.end()) return Ok{};
+  return fail(ErrorCode::kInvalidArgument,
+              "token " + std::to_string(bad - tokens.begin()) + " of this prefix is " + std::to_string(*bad) +
+                  ", and ids of tokens are 0 to " + std::to_string(vocabulary - 1),
+              name.to_string());
+}
+
 }  // namespace
 
 Result<IncomingReport> import_entries(DiskStore& store, const ByteSource& source,
@@ -42,6 +55,7 @@ Result<IncomingReport> import_entries(DiskStore& store, const ByteSource& source
     } else {
       KVERN_TRY(const Manifest manifest, decode_manifest(record->name, record->content));
       KVERN_TRY_STATUS(check_welcome(record->name, manifest, options));
+      KVERN_TRY_STATUS(check_tokens(record->name, manifest, options.vocabulary));
       KVERN_TRY_STATUS(incoming.add_manifest(record->name, std::move(record->content)));
     }
     if (progress &&

@@ -174,6 +174,36 @@ TEST_F(EngineLoopTest, saves_what_is_kept_while_it_is_idle) {
   EXPECT_EQ(tier.stored().size(), 1U);
 }
 
+/// Has room for one prefix.
+class SmallTier final : public test::FakeTier {
+ public:
+  bool offer(store::NewEntry entry) override {
+    forget_all();
+    return FakeTier::offer(std::move(entry));
+  }
+};
+
+TEST_F(EngineLoopTest, calls_nothing_durable_that_is_gone_again) {
+  SmallTier tier;
+  LoopOptions options;
+  options.prefix.max_bytes = size_t{1} << 30;
+  options.tiers.tiers = {{.tier = &tier}};
+  options.tiers.settle = std::chrono::hours(1);
+  EngineLoop loop(*engine_, *clock_, options);
+  for (const uint64_t seed : {1, 2, 3}) {
+    auto sink = std::make_shared<WaitingSink>();
+    ASSERT_OK(loop.submit(request_for(tokens_of(seed, 60), 8), sink));
+    sink->wait();
+    const auto report = loop.flush(std::chrono::steady_clock::now() + std::chrono::minutes(1));
+    ASSERT_OK(report);
+    EXPECT_EQ(report->saved, 1U);
+    EXPECT_EQ(report->evicted, seed - 1);
+    EXPECT_EQ(report->durable, seed == 1);
+  }
+  loop.stop(StopMode::kCancel);
+  loop.wait_stopped();
+}
+
 TEST_F(EngineLoopTest, says_why_nothing_is_saved) {
   const auto now = std::chrono::steady_clock::now();
   EngineLoop memory(*engine_, *clock_, {});

@@ -1,4 +1,6 @@
 // Requests whose beginning is in a tier: they wait for it, hold nobody up, and get what they get without.
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -210,6 +212,62 @@ TEST_F(RestoreTest, computes_what_turns_out_to_be_damaged) {
     EXPECT_EQ(batch.stats().restores[0].cut_short, 1U);
     EXPECT_EQ(batch.stats().restores[0].tokens, static_cast<uint64_t>(whole));
   }
+}
+
+TEST_F(RestoreTest, computes_again_what_came_whole_and_is_no_good) {
+  const ServiceRequest request = request_for(tokens_of(11, 100), 6);
+  save(request.generate.prompt);
+  save(tokens_of(12, 60));
+  tier_.poison();
+  Batch batch(*engine_, *clock_, options());
+  const auto expected = run_cold(*engine_, request);
+  const auto sink = submit(batch, request);
+  run_all(batch);
+  expect_same(*sink, *expected);
+  EXPECT_EQ(sink->end->cached_tokens, 0);
+  EXPECT_EQ(batch.stats().restores[0].tokens, 99U);
+  EXPECT_EQ(batch.stats().requests_failed, 0U);
+  ASSERT_THAT(tier_.distrusted, SizeIs(1));
+  EXPECT_THAT(tier_.distrusted[0], SizeIs(99));
+  EXPECT_THAT(tier_.stored(), SizeIs(1));  // the other one, of which nobody knows
+  // What is kept now is good.
+  const auto again = submit(batch, request);
+  run_all(batch);
+  expect_same(*again, *expected);
+  EXPECT_EQ(again->end->cached_tokens, 99);
+  EXPECT_THAT(tier_.distrusted, SizeIs(1));
+}
+
+TEST_F(RestoreTest, fails_several_choices_of_what_is_no_good_once) {
+  ServiceRequest request = request_for(tokens_of(13, 100), 6);
+  save(request.generate.prompt);
+  tier_.poison();
+  request.choices = 2;
+  Batch batch(*engine_, *clock_, options());
+  const auto sink = submit(batch, request);
+  run_all(batch);
+  EXPECT_TRUE(sink->error);
+  EXPECT_THAT(tier_.stored(), IsEmpty());
+  const auto again = submit(batch, request);
+  run_all(batch);
+  EXPECT_FALSE(again->error);
+}
+
+// The prefix is as good as ever.
+TEST_F(RestoreTest, keeps_what_is_saved_when_it_is_the_model_that_fails) {
+  const ServiceRequest request = request_for(tokens_of(14, 100), 6);
+  save(request.generate.prompt);
+  LoopOptions failing = options();
+  failing.hooks.before_sampling = [](Ticket, int32_t, std::span<float> logits) {
+    logits[0] = std::numeric_limits<float>::quiet_NaN();
+  };
+  Batch batch(*engine_, *clock_, failing);
+  const auto sink = submit(batch, request);
+  run_all(batch);
+  ASSERT_TRUE(sink->error);
+  EXPECT_EQ(sink->error->code, ErrorCode::kCorrupt);
+  EXPECT_THAT(tier_.distrusted, IsEmpty());
+  EXPECT_THAT(tier_.stored(), SizeIs(1));
 }
 
 TEST_F(RestoreTest, computes_what_comes_too_late) {

@@ -42,6 +42,7 @@ class FakeTier : public store::Tier {
   std::vector<int64_t> lookups;  ///< `more_than` of each
   int open_restores = 0;
   std::vector<bool> told_busy;
+  std::vector<std::vector<int32_t>> distrusted;
 
   const std::vector<Stored>& stored() const { return stored_; }
   void save_waiting() {
@@ -53,6 +54,14 @@ class FakeTier : public store::Tier {
     waiting_.clear();
   }
   void forget_all() { stored_.clear(); }
+  /// All bytes of the first page are ones: no numbers in any floating-point type.
+  void poison() {
+    for (Stored& one : stored_) {
+      for (Stored::Piece& piece : one.pieces) {
+        if (piece.positions.begin == 0) std::ranges::fill(piece.bytes, std::byte{0xFF});
+      }
+    }
+  }
 
   void set_busy(bool busy) override { told_busy.push_back(busy); }
 
@@ -96,6 +105,12 @@ class FakeTier : public store::Tier {
   }
   Status erase(const store::PrefixSpace& /*space*/, std::span<const int32_t> /*tokens*/) override {
     return fail(ErrorCode::kNotFound, "nothing is erased here");
+  }
+  void distrust(std::shared_ptr<const store::PrefixSpace> space, std::vector<int32_t> tokens) override {
+    distrusted.push_back(tokens);
+    std::erase_if(stored_, [&](const Stored& one) {
+      return one.root == space->root && std::ranges::mismatch(tokens, one.tokens).in1 == tokens.end();
+    });
   }
   store::FlushReport flush(std::chrono::steady_clock::time_point /*deadline*/) override {
     return {.durable = waiting_.empty(), .left = waiting_.size()};

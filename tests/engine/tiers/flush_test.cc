@@ -67,6 +67,37 @@ TEST(TierFlush, says_what_it_cannot_promise) {
   EXPECT_TRUE(TierFlush(tiers, 0).finish({}, {}).durable);
 }
 
+TEST(TierFlush, says_what_is_gone_again) {
+  FakeTier tier;
+  const std::vector<LoopTier> tiers = {{.tier = &tier}};
+  const store::NewEntry entry = entry_of(1);
+  const std::vector<KeptTokens> kept = {{.space = entry.space, .tokens = entry.tokens}};
+  TierFlush flush(tiers, 0);
+  tier.offer(entry_of(1));
+  EXPECT_TRUE(flush.finish({}, {.kept = kept}).durable);
+  tier.forget_all();
+  const FlushReport report = flush.finish({}, {.kept = kept});
+  EXPECT_FALSE(report.durable);
+  EXPECT_EQ(report.saved, 1U);
+  EXPECT_EQ(report.evicted, 1U);
+  // A cache makes no promise that it could break.
+  EXPECT_TRUE(TierFlush(std::vector<LoopTier>{{.tier = &tier, .is_cache = true}}, 0)
+                  .finish({}, {.kept = kept})
+                  .durable);
+}
+
+TEST(TierFlush, counts_what_was_not_saved_once) {
+  FakeTier tier;
+  tier.declines = true;
+  TierFlush flush(std::vector<LoopTier>{{.tier = &tier}}, 0);
+  store::NewEntry entry = entry_of(1);
+  const std::vector<KeptTokens> kept = {{.space = entry.space, .tokens = entry.tokens}};
+  EXPECT_FALSE(tier.offer(std::move(entry)));
+  const FlushReport report = flush.finish({}, {.kept = kept});
+  EXPECT_EQ(report.declined, 1U);
+  EXPECT_EQ(report.evicted, 0U);
+}
+
 TEST(TierFlush, asks_only_those_that_save) {
   FakeTier tier;
   tier.saves_at_once = false;

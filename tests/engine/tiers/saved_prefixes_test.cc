@@ -6,6 +6,7 @@
 #include "engine/support/engines.h"
 #include "engine/tiers/prefix_spaces.h"
 #include "store/entries.h"
+#include "store/transfer/transfers.h"
 #include "support/result_matchers.h"
 
 namespace kvern::engine {
@@ -134,8 +135,29 @@ TEST_F(SavedPrefixesTest, a_session_whose_prefix_is_gone_still_has_its_tokens) {
   EXPECT_OK(saved_->forget_session("mine", "a"));
 }
 
+TEST_F(SavedPrefixesTest, no_more_than_half_of_the_directory_can_be_pinned) {
+  put("mine", tokens_of(2000, 1));
+  put("mine", tokens_of(2000, 2));
+  const store::DiskStats stats = *store_->stats();
+  ASSERT_OK(store_->set_max_bytes(stats.totals.bytes + stats.other_bytes + 500'000));
+  ASSERT_OK(saved_->save_session("mine", "a", tokens_of(2000, 1)));
+  EXPECT_ERROR(saved_->save_session("mine", "b", tokens_of(2000, 2)), kExhausted, "half");
+  EXPECT_EQ(saved_->sessions("mine")->size(), 1U);
+}
+
+TEST_F(SavedPrefixesTest, a_file_with_tokens_that_the_model_has_not_is_refused) {
+  put("mine", {1, 2, 3, 49'999});
+  ASSERT_OK_AND_ASSIGN(const auto mine, saved_->list("mine"));
+  store::test::Bytes file;
+  ASSERT_OK(saved_->export_to("mine", mine[0].name, store::test::sink_into(file)));
+  EXPECT_ERROR(saved_->import_from("mine", store::test::source_of(file), false), kInvalidArgument,
+               "token 3 of this prefix is 49999, and ids of tokens are 0 to " +
+                   std::to_string(engine().model().config().vocab - 1));
+}
+
 TEST_F(SavedPrefixesTest, a_file_is_taken_by_whom_it_belongs_to) {
-  put("mine", tokens_of(40, 1));
+  const std::vector<int32_t> tokens(40, 5);
+  put("mine", tokens);
   ASSERT_OK_AND_ASSIGN(const auto mine, saved_->list("mine"));
   std::vector<std::byte> file;
   ASSERT_OK(saved_->export_to("mine", mine[0].name, [&](std::span<const std::byte> bytes) -> Status {
@@ -154,7 +176,7 @@ TEST_F(SavedPrefixesTest, a_file_is_taken_by_whom_it_belongs_to) {
   ASSERT_OK(saved_->erase("mine", mine[0].name));
   ASSERT_OK_AND_ASSIGN(const IncomingReport report, saved_->import_from("mine", source(), true));
   EXPECT_EQ(report.saved, 1);
-  EXPECT_TRUE(is_pinned(tokens_of(40, 1)));
+  EXPECT_TRUE(is_pinned(tokens));
 }
 
 }  // namespace

@@ -65,6 +65,7 @@ class Workload {
     io_ = make_files_io(files);
     parts_ = std::make_unique<DiskParts>(DiskParts{files, *io_, place_.clock, place_.log});
     options_ = place_.options;
+    options_.limit_of = LimitOf::kEntries;
     const auto a = space_named("a");
     const auto b = space_named("b");
     known_ = {{a, tokens_of(40, 1), {}},

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "store/entries.h"
+#include "store/disk/reuse.h"
 #include "support/result_matchers.h"
 #include "support/temporary_directory.h"
 
@@ -16,36 +16,13 @@ namespace kvern::store {
 namespace {
 
 using test::EntryKind;
+using test::flip;
+using test::listed;
 using test::make_entry;
 using test::Place;
+using test::reuse;
 using test::tokens_of;
-
-std::vector<int32_t> with(std::vector<int32_t> tokens, int32_t last) {
-  tokens.push_back(last);
-  return tokens;
-}
-
-// How many tokens of a prompt a store gives; looks at every byte.
-int64_t reuse(DiskStore& store, const PrefixSpace& space, const std::vector<int32_t>& prompt) {
-  const auto hit = store.find(space, prompt);
-  EXPECT_OK(hit);
-  if (!hit || !*hit) return 0;
-  const int64_t got = test::restored_tokens(store, space, prompt, **hit);
-  EXPECT_GE(got, 0) << "bytes of something else";
-  return got;
-}
-
-std::vector<ListedEntry> listed(DiskStore& store) {
-  return store.list().value_or(std::vector<ListedEntry>());
-}
-
-void flip(Files& files, const std::string& path, uint64_t at) {
-  auto file = *files.open(path, OpenMode::kUpdate);
-  std::byte byte{};
-  ASSERT_OK(file->read_at(at, {&byte, 1}));
-  byte ^= std::byte{4};
-  ASSERT_OK(file->write_at(at, {&byte, 1}));
-}
+using test::with;
 
 TEST(DiskStore, GivesBackWhatWasSavedAlsoAfterARestart) {
   Place place;
@@ -226,76 +203,6 @@ TEST(DiskStore, ADamagedManifestIsAMissAndGoesIntoQuarantine) {
   EXPECT_TRUE(store->list()->empty());
   EXPECT_EQ(*store->put(make_entry(space, tokens)), PutOutcome::kSaved);
   EXPECT_EQ(reuse(*store, *space, with(tokens, 1)), 64);
-}
-
-TEST(DiskStore, KeepsItsBudgetAndWhatWasUsedLast) {
-  Place place;
-  const auto space = test::space_named("model");
-  ASSERT_OK_AND_ASSIGN(auto store, place.open());
-  const auto put = [&](uint64_t seed) { return *store->put(make_entry(space, tokens_of(64, seed))); };
-  const auto has = [&](uint64_t seed) { return reuse(*store, *space, with(tokens_of(64, seed), 1)) == 64; };
-  put(1);
-  const uint64_t one = (*store->stats()).totals.bytes;
-  ASSERT_OK(store->set_max_bytes(3 * one));
-  for (const uint64_t seed : {2, 3}) {
-    place.clock.advance(std::chrono::seconds(10));
-    put(seed);
-  }
-  // The oldest is used again, so the second is the one that goes.
-  place.clock.advance(std::chrono::seconds(10));
-  const auto hit = store->find(*space, with(tokens_of(64, 1), 1));
-  store->touch((*hit)->manifest);
-  put(4);
-  EXPECT_TRUE(has(1));
-  EXPECT_FALSE(has(2));
-  EXPECT_TRUE(has(3));
-  EXPECT_TRUE(has(4));
-  EXPECT_LE((*store->stats()).totals.bytes, 3 * one);
-  // Lowered while it runs; a pinned entry stays.
-  ASSERT_OK(store->set_pinned((*hit)->manifest, true));
-  ASSERT_OK(store->set_max_bytes(one));
-  EXPECT_TRUE(has(1));
-  EXPECT_FALSE(has(4));
-  EXPECT_EQ(place.files->list("kv/blocks")->size(), 4U);
-  EXPECT_EQ(put(5), PutOutcome::kSaved);
-  EXPECT_TRUE(has(1));
-  EXPECT_EQ((*store->stats()).evicted, 4U);
-  ASSERT_OK(store->set_max_bytes(100));
-  EXPECT_EQ(put(6), PutOutcome::kTooLarge);
-}
-
-TEST(DiskStore, ForgetsWhatHasExpired) {
-  Place place;
-  const auto space = test::space_named("model");
-  ASSERT_OK_AND_ASSIGN(auto store, place.open());
-  NewEntry entry = make_entry(space, tokens_of(64, 1));
-  entry.seconds_to_live = 60;
-  ASSERT_OK(store->put(entry));
-  EXPECT_EQ(reuse(*store, *space, with(entry.tokens, 1)), 64);
-  place.clock.advance(std::chrono::seconds(61));
-  EXPECT_EQ(reuse(*store, *space, with(entry.tokens, 1)), 0);
-  ASSERT_OK(store->collect());
-  EXPECT_TRUE(place.files->list("kv/blocks")->empty());
-}
-
-TEST(DiskStore, CollectsWhatNobodyNamesAndNothingElse) {
-  Place place;
-  const auto space = test::space_named("model");
-  ASSERT_OK_AND_ASSIGN(auto store, place.open());
-  ASSERT_OK(store->put(make_entry(space, tokens_of(64, 1))));
-  const auto write = [&](const std::string& path) {
-    ASSERT_OK((*place.files->open(path, OpenMode::kCreate))->write_at(0, test::sample_bytes(10, 1)));
-  };
-  write("kv/blocks/" + std::string(64, 'a'));
-  write("kv/manifests/" + std::string(64, 'b'));
-  write("kv/blocks/" + std::string(32, 'c') + ".tmp");
-  write("kv/blocks/notes.txt");
-  ASSERT_OK_AND_ASSIGN(const CollectReport report, store->collect());
-  EXPECT_EQ(report.files_removed, 3);
-  EXPECT_EQ(report.strangers, 1);
-  EXPECT_TRUE(place.files->exists("kv/blocks/notes.txt"));
-  EXPECT_EQ(place.files->list("kv/blocks")->size(), 5U);
-  EXPECT_EQ(reuse(*store, *space, with(tokens_of(64, 1), 1)), 64);
 }
 
 TEST(DiskStore, MakesItsIndexAgainWhenItIsGoneDamagedOrStale) {
@@ -557,19 +464,6 @@ TEST(DiskStore, SaysWhatADirectoryIsThatIsNoStore) {
   ASSERT_OK((*place.files->open("file", OpenMode::kCreate))->sync());
   place.options.directory = "file";
   EXPECT_ERROR(place.open(), kInvalidArgument, "is a file");
-}
-
-TEST(DiskStore, FindsTheBlocksThatAreMissing) {
-  Place place;
-  ASSERT_OK_AND_ASSIGN(auto store, place.open());
-  const auto space = test::space_named("model");
-  ASSERT_OK(store->put(make_entry(space, tokens_of(64, 1))));
-  ASSERT_OK_AND_ASSIGN(const Manifest m, store->manifest(store->list()->front().manifest));
-  ASSERT_OK(place.files->remove("kv/blocks/" + m.pieces[2].block->to_string()));
-  ASSERT_OK_AND_ASSIGN(const VerifyReport report, store->verify());
-  ASSERT_EQ(report.problems.size(), 1U);
-  EXPECT_NE(report.problems[0].find("lacks the block"), std::string::npos);
-  EXPECT_EQ(store->list()->front().usable, 32);
 }
 
 TEST(DiskStore, RefusesWhatItCannotKeep) {

@@ -76,6 +76,19 @@ TEST_F(Remote, GivesBackWhatAnotherMachineSaved) {
   EXPECT_EQ(second->stats().failures, 0U);
 }
 
+TEST_F(Remote, ForgetsWhatIsWholeAndNoGood) {
+  const auto store = place.open(redis->url());
+  const auto space = test::space_named("model");
+  const auto tokens = tokens_of(100, 1);
+  ASSERT_OK(store->put(make_entry(space, with(tokens, 1))));
+  ASSERT_OK(store->put(make_entry(space, with(tokens, 2))));
+  ASSERT_OK(store->put(make_entry(space, tokens_of(64, 2))));
+  store->distrust(*space, tokens);
+  EXPECT_EQ(reuse(*store, *space, with(tokens, 7)), 0);
+  EXPECT_EQ(reuse(*store, *space, with(tokens_of(64, 2), 7)), 64);
+  EXPECT_EQ(store->stats().damaged, 2U);
+}
+
 TEST_F(Remote, SharesPagesAndWritesThemOnce) {
   const auto store = place.open(redis->url());
   const auto space = test::space_named("model");

@@ -15,9 +15,11 @@ using kvern::test::CrashChoice;
 using kvern::test::CrashDisk;
 using kvern::test::RecordingFiles;
 using test::Bytes;
+using test::make_entry;
 using test::Place;
 using test::SampleEntries;
 using test::source_of;
+using test::tokens_of;
 
 Bytes sample_file() {
   Place place;
@@ -159,6 +161,7 @@ TEST(Import, RefusesEntriesWithoutTheirBlocksAndMoreThanThereMayBe) {
   ASSERT_OK(writer.end());
   Place place;
   place.options.max_bytes = 30000;
+  place.options.limit_of = LimitOf::kEntries;
   ASSERT_OK_AND_ASSIGN(const auto store, place.open());
   EXPECT_ERROR(import_entries(*store, source_of(bytes), {}), kCorrupt, "did not come with it");
   EXPECT_ERROR(import_entries(*store, source_of(sample_file()), {}), kExhausted, "may hold 30000");
@@ -166,6 +169,40 @@ TEST(Import, RefusesEntriesWithoutTheirBlocksAndMoreThanThereMayBe) {
   place.options.read_only = true;
   ASSERT_OK_AND_ASSIGN(const auto reader, place.open());
   EXPECT_ERROR(import_entries(*reader, source_of(bytes), {}), kInvalidArgument, "reading only");
+}
+
+TEST(Import, RefusesTokensThatAVocabularyHasNot) {
+  const Bytes bytes = sample_file();
+  const int32_t largest = std::ranges::max(SampleEntries().first);
+  Place place;
+  ASSERT_OK_AND_ASSIGN(const auto store, place.open());
+  const auto refused = import_entries(*store, source_of(bytes), {.vocabulary = largest});
+  EXPECT_ERROR(refused, kInvalidArgument, "of this prefix is");
+  EXPECT_ERROR(refused, kInvalidArgument, "ids of tokens are 0 to " + std::to_string(largest - 1));
+  EXPECT_TRUE(store->list()->empty());
+  EXPECT_OK(import_entries(*store, source_of(bytes), {.vocabulary = 50000}));
+  // None has a token like this.
+  Place other;
+  ASSERT_OK_AND_ASSIGN(const auto source, other.open());
+  ASSERT_OK(source->put(make_entry(SampleEntries().space, {1, 2, -5, 4})));
+  const Bytes negative = test::exported(*source);
+  EXPECT_ERROR(import_entries(*store, source_of(negative), {}), kInvalidArgument,
+               "token 2 of this prefix is -5");
+  EXPECT_EQ(store->list()->size(), 3U);
+}
+
+TEST(Import, SaysWhenPinsLeaveNoRoom) {
+  Place place;
+  place.options.limit_of = LimitOf::kEntries;
+  ASSERT_OK_AND_ASSIGN(const auto store, place.open());
+  const auto space = test::space_named("model");
+  ASSERT_OK(store->put(make_entry(space, tokens_of(130, 7))));
+  ASSERT_OK(store->set_pinned(test::names_of(*store).front(), true));
+  const Bytes bytes = sample_file();
+  ASSERT_OK(store->set_max_bytes(bytes.size() + 4096));
+  EXPECT_ERROR(import_entries(*store, source_of(bytes), {}), kExhausted, "pinned prefixes hold");
+  ASSERT_OK(store->set_max_bytes(4 * bytes.size()));
+  EXPECT_OK(import_entries(*store, source_of(bytes), {}));
 }
 
 TEST(Import, StopsWhenItIsTold) {

@@ -31,6 +31,7 @@ json::object tier_json(const engine::TierReport& report) {
           {"declined", stats.declined},
           {"dropped", stats.dropped},
           {"failed", stats.failed},
+          {"evicted", stats.evicted},
           {"pending", stats.pending},
           {"damaged", stats.damaged}};
 }

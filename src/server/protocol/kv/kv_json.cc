@@ -35,6 +35,10 @@ std::string path_value(const Exchange& exchange, size_t n) {
   return n < values.size() ? values[n] : std::string();
 }
 
+ApiError no_room(const Error& error) {
+  return {.status = 507, .message = error.message, .type = "storage_error", .code = "no_room"};
+}
+
 ApiError kv_error(const Error& error) {
   ApiError api = to_api_error(error);
   if (error.code == ErrorCode::kUnsupported) {
@@ -42,7 +46,7 @@ ApiError kv_error(const Error& error) {
     api.type = "not_supported_error";
     api.code = "no_kv_directory";
   }
-  return api;
+  return error.code == ErrorCode::kExhausted ? no_room(error) : api;
 }
 
 void respond_error(Exchange& exchange, const Error& error) {

@@ -19,7 +19,8 @@ namespace {
 
 json::object report_json(const engine::FlushReport& report) {
   return {{"durable", report.durable},   {"saved", report.saved},   {"dropped", report.dropped},
-          {"declined", report.declined}, {"failed", report.failed}, {"left", report.left}};
+          {"declined", report.declined}, {"failed", report.failed}, {"evicted", report.evicted},
+          {"left", report.left}};
 }
 
 ApiError incomplete(const engine::FlushReport& report) {
@@ -36,12 +37,12 @@ ApiError incomplete(const engine::FlushReport& report) {
   add(report.failed, "failed");
   add(report.dropped, "dropped since others came");
   add(report.declined, "declined: too large to be saved, or no server answers");
+  add(report.evicted, "gone again: the directory has no room for all of them");
+  const uint64_t count = report.failed + report.dropped + report.declined + report.evicted;
   return {
       .status = 503,
       .message = fmt::format("{} not saved: {}",
-                             counted(static_cast<int64_t>(report.failed + report.dropped + report.declined),
-                                     "prefix was", "prefixes were"),
-                             reasons),
+                             counted(static_cast<int64_t>(count), "prefix was", "prefixes were"), reasons),
       .type = "unavailable_error",
       .code = "flush_incomplete"};
 }

@@ -92,7 +92,9 @@ void import_prefixes(SavedPrefixes& saved, Exchange& exchange) {
   const auto report =
       saved.import_from(ProtocolContext::name_space(request, salt_of(exchange)), source, *pinned);
   // That the file is of a later version is the client's fault, not a directory's.
-  if (!report) return exchange.respond(error_response(to_api_error(report.error())));
+  if (!report && report.error().code == ErrorCode::kUnsupported)
+    return exchange.respond(error_response(to_api_error(report.error())));
+  if (!report) return respond_error(exchange, report.error());
   json::array names;
   for (const auto& name : report->entries) names.push_back(json::value(name.to_string()));
   respond_json(exchange, {{"object", "kv.import"},

@@ -31,10 +31,13 @@ TEST_F(KvRoutesTest, a_flush_says_that_all_is_durable) {
   world_.context.limits.flush_timeout = std::chrono::milliseconds(700);
   const json::value answer = flush(engine::FlushReport{.durable = true, .saved = 3});
   EXPECT_EQ(world_.answer().status, 200);
-  EXPECT_EQ(
-      answer,
-      json::value(
-          {{"durable", true}, {"saved", 3}, {"dropped", 0}, {"declined", 0}, {"failed", 0}, {"left", 0}}));
+  EXPECT_EQ(answer, json::value({{"durable", true},
+                                 {"saved", 3},
+                                 {"dropped", 0},
+                                 {"declined", 0},
+                                 {"failed", 0},
+                                 {"evicted", 0},
+                                 {"left", 0}}));
   EXPECT_EQ(deadline_, world_.clock.now() + std::chrono::milliseconds(700));
 }
 
