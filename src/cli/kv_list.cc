@@ -105,6 +105,7 @@ std::vector<std::string> lines_of(const std::string& identity) {
     ++runs.back().second;
   }
   std::vector<std::string> lines;
+  lines.reserve(runs.size());
   for (const auto& [line, count] : runs)
     lines.push_back(count == 1 ? line : fmt::format("{} x {}", count, line));
   return lines;

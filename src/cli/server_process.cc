@@ -481,6 +481,8 @@ Status check_server(Environment& environment, const ServeFlags& flags) {
   KVERN_TRY(const auto kv, open_kv(environment, flags, log));
   KVERN_TRY([[maybe_unused]] const auto remote, open_shared(environment, flags, log));
   KVERN_TRY(const auto engine, engine::Engine::open(environment.files, flags.model.engine));
+  warn_of_long_context(*engine, log);
+  warn_of_small_budget(*engine, log);
   if (kv == nullptr) return Ok{};
   engine::TierOptions tiers;
   return kv->add_to(tiers, *engine);

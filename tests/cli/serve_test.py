@@ -293,6 +293,7 @@ class Serving(Test):
     def test_warns_of_a_context_beyond_that_of_the_model(self):
         with Server("-m", MODEL, "--ctx", "5000") as server:
             server.wait_for("--ctx 5000 is more than the 1024 tokens")
+        self.assertIn("--ctx 5000", kvern("serve", "--check", "-m", MODEL, "--ctx", "5000", "--port", "0").err)
 
 
 class Stopping(Test):

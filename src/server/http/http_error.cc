@@ -15,6 +15,8 @@ std::string type_of(int status) {
       return "rate_limit_error";
     case 503:
       return "overloaded_error";
+    case 505:  // of the client's making, as those below 500
+      return "invalid_request_error";
     default:
       return status < 500 ? "invalid_request_error" : "server_error";
   }

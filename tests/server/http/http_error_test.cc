@@ -18,6 +18,9 @@ TEST(HttpError, HasTheFourMembersThatClientsRead) {
 TEST(HttpError, WhatIsNotKnownIsNull) {
   EXPECT_EQ(error_response({.status = 500, .message = "m"}).body,
             R"({"error":{"message":"m","type":"server_error","param":null,"code":null}})");
+  // That it is beyond what is spoken here is the client's affair.
+  EXPECT_NE(error_response({.status = 505, .message = "m"}).body.find("invalid_request_error"),
+            std::string::npos);
 }
 
 TEST(HttpError, TellsWhenToTryAgainWhereThatHelps) {
