@@ -149,6 +149,36 @@ class Restarts(Saved):
             self.assertEqual(server.request("POST", "/v1/kv/flush")[0], 401)
 
 
+class Memory(Saved):
+    """That the gauges name what a process takes: what it grows by under load is what they say."""
+
+    def sizes(self, server):
+        """(resident bytes, bytes of keys and values by kind)"""
+        text = server.request("GET", "/metrics")[1].decode()
+        return (float(re.search(r"^process_resident_memory_bytes\{[^}]*\} (\S+)$", text, re.MULTILINE)[1]),
+                {kind: float(value) for kind, value in re.findall(r'^kvern_kv_bytes\{[^}]*kind="(\w+)"\} (\S+)$', text, re.MULTILINE)})
+
+    def load(self, server, prompts):
+        for number in prompts:
+            prompt = [(number * 7919 + i * i) % 1900 + 10 for i in range(200)]
+            status, data = server.request("POST", "/v1/completions", {"prompt": prompt, "max_tokens": 2, "temperature": 0})
+            self.assertEqual(status, 200, data)
+        self.assertEqual(server.request("POST", "/v1/kv/flush")[0], 200)
+
+    def test_b58_the_gauges_add_up_to_what_is_resident(self):
+        with self.serve("--kv-budget", "1GiB", "--max-rows", "4", "--kv-save-after", "100ms") as server:
+            self.load(server, range(20))
+            before, kinds_before = self.sizes(server)
+            self.load(server, range(20, 90))
+            after, kinds = self.sizes(server)
+            gauges = sum(kinds.values()) - sum(kinds_before.values())
+            told = f"resident {before:.0f}, then {after:.0f}; {kinds_before}, then {kinds}"
+            self.assertGreater(gauges, 40 * 2**20, told)
+            self.assertLess(abs(after - before - gauges), 0.05 * gauges + 3 * 2**20, told)
+            # Besides keys and values there are the mapped model, the program and its stacks.
+            self.assertLess(after - sum(kinds.values()) - os.path.getsize(MODEL), 40 * 2**20, told)
+
+
 class Settings(Saved):
     def test_a_directory_that_cannot_be_is_an_error(self):
         self.fails(["-m", MODEL, "--check", "--kv-dir", str(self.folder / "no/such")], 2, "saved prefixes cannot", "no/such")
