@@ -1,6 +1,11 @@
 // kvern fit: the memory that a run will need, before anything is loaded.
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -8,6 +13,7 @@
 #include "cli/numbers.h"
 #include "cli/output.h"
 #include "cli/signals.h"
+#include "engine/load/engine.h"
 #include "model/model.h"
 #include "state/sequence/kv_cache.h"
 
@@ -32,6 +38,16 @@ uint64_t tensor_bytes(const model::TensorSource& source) {
   return sum;
 }
 
+// The types of all layers, each named once.
+std::string types_text(const state::KvOptions& options) {
+  std::vector<std::string> names;
+  for (const state::KvTypes& types : options.layer_types) {
+    const std::string name = to_string(types);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return names.empty() ? to_string(options.types) : fmt::format("{}", fmt::join(names, ", "));
+}
+
 Result<ExitCode> run(Environment& environment, const FitFlags& flags) {
   install_bus_error_message(flags.model);
   KVERN_TRY(const std::unique_ptr<model::Model> model, model::Model::open(environment.files, flags.model));
@@ -42,7 +58,8 @@ Result<ExitCode> run(Environment& environment, const FitFlags& flags) {
   const int64_t context = flags.context > 0 ? flags.context : model->config().context;
   const uint64_t weights = tensor_bytes(*model->opened().source);
   uint64_t kv_bytes = 0;
-  if (__builtin_mul_overflow(kv->projected_bytes(context), static_cast<uint64_t>(flags.rows), &kv_bytes)) {
+  const size_t row_bytes = kv->peak_bytes({.end = context, .step = engine::EngineOptions{}.chunk_tokens});
+  if (__builtin_mul_overflow(row_bytes, static_cast<uint64_t>(flags.rows), &kv_bytes)) {
     return fail(ErrorCode::kInvalidArgument, "so many rows take more bytes than 64 bits can say", "--rows");
   }
   const uint64_t machine = machine_bytes();
@@ -64,7 +81,7 @@ Result<ExitCode> run(Environment& environment, const FitFlags& flags) {
       "KV in all        {:>12}  ({} x {} tokens)\n"
       "together         {:>12}\n"
       "this machine has {:>12}: {}\n",
-      human_bytes(weights), human_bytes(kv->bytes_per_token()), flags.kv.type, human_bytes(kv_bytes),
+      human_bytes(weights), human_bytes(kv->bytes_per_token()), types_text(options), human_bytes(kv_bytes),
       flags.rows, context, human_bytes(weights + kv_bytes), human_bytes(machine),
       fits ? "it fits" : "it does not fit; take fewer rows, a shorter context or a smaller KV type")));
   return ExitCode::kOk;
@@ -90,7 +107,10 @@ void add_fit(CLI::App& app, Command& chosen) {
       ->type_name("B");
   add_kv_flags(command, flags->kv);
   command.add_flag("--json", flags->json, "One JSON object");
-  command.footer("Example:\n  kvern fit model.gguf --ctx 8192 --rows 4");
+  command.footer(
+      "KV in all is the most that rows take on the way, prompts coming in chunks of 512: with\n"
+      "--kv-quant-start that is before, with sliding windows during a step.\n\n"
+      "Example:\n  kvern fit model.gguf --ctx 8192 --rows 4");
   command.callback(
       [flags, &chosen] { chosen = [flags](Environment& environment) { return run(environment, *flags); }; });
 }

@@ -210,11 +210,11 @@ Status ServerProcess::open_model() {
 /// Else clients learn it one by one.
 void warn_of_small_budget(const engine::Engine& engine, LogSink& log) {
   const size_t budget = engine.options().kv_budget_bytes.value_or(0);
-  const size_t row = engine.kv().projected_bytes(engine.context_tokens());
+  const size_t row = engine.kv().peak_bytes({.end = engine.context_tokens()});
   if (budget == 0 || row <= budget) return;
   int64_t fits = 0;
   for (int64_t step = std::bit_floor(static_cast<uint64_t>(engine.context_tokens())); step > 0; step /= 2) {
-    if (engine.kv().projected_bytes(fits + step) <= budget) fits += step;
+    if (engine.kv().peak_bytes({.end = fits + step}) <= budget) fits += step;
   }
   log.log(LogLevel::kWarning,
           fmt::format("one row of the whole context ({} tokens) takes {}, more than --kv-budget {}: requests "

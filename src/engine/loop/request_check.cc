@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "engine/loop/row_storage.h"
 #include "engine/request/text_stream.h"
 #include "engine/schedule/admission.h"
 #include "text/grammar/grammar.h"
@@ -116,9 +117,7 @@ Demand RequestCheck::demand_of(const ServiceRequest& request) const {
           .choices = request.choices};
 }
 
-Projection RequestCheck::projection() const {
-  return [this](int64_t tokens) { return projection_->projected_bytes(tokens); };
-}
+Projection RequestCheck::projection() const { return projection_of(*projection_); }
 
 Status RequestCheck::check_memory(const ServiceRequest& request) const {
   const size_t budget = engine_.kv().options().budget_bytes;

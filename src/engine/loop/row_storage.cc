@@ -23,6 +23,11 @@ PrefixOptions prefix_options(const Engine& engine, PrefixOptions options) {
 
 }  // namespace
 
+Projection projection_of(const state::KvCache& kv) {
+  return {.peak = [&kv](int64_t first, int64_t end) { return kv.peak_bytes({.first = first, .end = end}); },
+          .quant_start = kv.options().precision.quant_start};
+}
+
 RowStorage::RowStorage(Engine& engine, const Clock& clock, const LoopOptions& options)
     : engine_(engine),
       kv_(engine.kv()),
@@ -202,21 +207,20 @@ int64_t RowStorage::end_of(const Row& row, Growth growth) const {
 }
 
 size_t RowStorage::growth_bytes(const Row& row, Growth growth) const {
-  const size_t at_end = kv_.projected_bytes(end_of(row, growth));
-  const size_t now = kv_.projected_bytes(row.held);
-  size_t bytes = at_end > now ? at_end - now : 0;
+  const int64_t end = end_of(row, growth);
+  size_t bytes = kv_.peak_bytes({.first = row.held, .end = end}) - kv_.projected_bytes(row.held);
   if (const int64_t more = places_of(row) - 1; more > 0) {
-    const size_t shared = shared_by_choices(*row.request);
-    bytes += static_cast<size_t>(more) * (at_end > shared ? at_end - shared : 0);
+    bytes += static_cast<size_t>(more) * choice_bytes(*row.request, end);
   }
   return bytes;
 }
 
 // Full pages of the prompt are shared by forks; other layouts copy.
-size_t RowStorage::shared_by_choices(const Request& request) const {
-  if (kv_.options().layout != state::LayoutKind::kPaged) return 0;
+size_t RowStorage::choice_bytes(const Request& request, int64_t end) const {
+  const bool pages = kv_.options().layout == state::LayoutKind::kPaged;
   const int64_t prompt = request.prompt_tokens();
-  return kv_.projected_bytes(prompt - prompt % kv_.options().page);
+  const int64_t shared = pages ? prompt - prompt % kv_.options().page : 0;
+  return own_bytes(projection_of(kv_), std::min(shared, end), end);
 }
 
 // The last page of each store, which is copied when it is written.
@@ -232,16 +236,16 @@ size_t RowStorage::image_bytes(const Row& row) const {
 }
 
 size_t RowStorage::standing_bytes(const Row& row, Growth growth) const {
-  return static_cast<size_t>(places_of(row)) * kv_.projected_bytes(end_of(row, growth));
+  return static_cast<size_t>(places_of(row)) *
+         kv_.peak_bytes({.first = row.held, .end = end_of(row, growth)});
 }
 
 size_t RowStorage::final_bytes(const Request& request) const {
-  const size_t whole =
-      kv_.projected_bytes(final_tokens({.prompt_tokens = request.prompt_tokens(),
-                                        .max_new_tokens = request.spec.generate.max_new_tokens,
-                                        .context_tokens = engine_.context_tokens()}));
-  const size_t shared = std::min(whole, shared_by_choices(request));
-  return shared + static_cast<size_t>(request.spec.choices) * (whole - shared);
+  const int64_t end = final_tokens({.prompt_tokens = request.prompt_tokens(),
+                                    .max_new_tokens = request.spec.generate.max_new_tokens,
+                                    .context_tokens = engine_.context_tokens()});
+  return kv_.peak_bytes({.end = end}) +
+         static_cast<size_t>(request.spec.choices - 1) * choice_bytes(request, end);
 }
 
 bool RowStorage::all_fit(std::span<Row* const> running, std::span<Row* const> others) const {

@@ -26,6 +26,9 @@ enum class Growth : uint8_t {
   kEnd,
 };
 
+/// By KvCache::peak_bytes, one token a step: longer steps are made shorter where memory is. `kv` outlives it.
+Projection projection_of(const state::KvCache& kv);
+
 /// The loop's thread. Of a row it changes what says where its state is, and nothing else.
 class RowStorage {
  public:
@@ -99,7 +102,7 @@ class RowStorage {
   size_t kept_bytes(std::span<const state::RowId> used) const;
   int64_t end_of(const Row& row, Growth growth) const;
   size_t growth_bytes(const Row& row, Growth growth) const;
-  size_t shared_by_choices(const Request& request) const;
+  size_t choice_bytes(const Request& request, int64_t end) const;
   size_t copied_bytes(const Row& row) const;
   Status fork_one(Row& from, Row& to, const std::function<bool()>& give_way);
   void set_image(Row& row, std::shared_ptr<const state::RowImage> image);

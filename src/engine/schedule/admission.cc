@@ -24,9 +24,17 @@ int64_t final_tokens(const Demand& demand) {
   return demand.prompt_tokens + std::clamp<int64_t>(demand.max_new_tokens - 1, 0, room);
 }
 
+size_t own_bytes(const Projection& projection, int64_t shared, int64_t end) {
+  const int64_t start = projection.quant_start;
+  const size_t shared_bytes = projection.peak(shared, shared);
+  if (shared >= start || end < start) return less(projection.peak(shared, end), shared_bytes);
+  return std::max(less(projection.peak(shared, start), shared_bytes), projection.peak(start, end));
+}
+
 size_t least_bytes(const Projection& projection, const Demand& demand) {
-  const size_t whole = projection(final_tokens(demand));
-  const size_t own = less(whole, projection(demand.prompt_tokens));
+  const int64_t end = final_tokens(demand);
+  const size_t whole = projection.peak(0, end);
+  const size_t own = own_bytes(projection, demand.prompt_tokens, end);
   return add(whole, multiply(own, static_cast<size_t>(std::max(demand.choices, 1) - 1)));
 }
 

@@ -1,5 +1,5 @@
 // Who may be in the batch, by bytes: pure functions of plain numbers. The numbers of one row come from the
-// functions that `kvern fit` uses (KvCache::projected_bytes).
+// functions that `kvern fit` uses (KvCache::peak_bytes).
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,14 @@
 
 namespace kvern::engine {
 
-/// Bytes that a row of so many tokens holds between steps, if it shares nothing.
-using Projection = std::function<size_t(int64_t tokens)>;
+/// Bytes of a row that shares nothing.
+struct Projection {
+  /// The most that it takes while it grows from so many tokens to so many; of two equal numbers, what it
+  /// holds.
+  std::function<size_t(int64_t first, int64_t end)> peak;
+  /// From so many tokens on it is encoded, and shares nothing with rows forked from it before.
+  int64_t quant_start = 0;
+};
 
 /// What a request may come to need.
 struct Demand {
@@ -24,7 +30,10 @@ struct Demand {
 /// Tokens of each row at its end: the last token is sampled and never computed.
 int64_t final_tokens(const Demand& demand);
 
-/// The least storage in which all rows of the request can stand at their ends: what is beyond the prompt
+/// The most that a row which grows to `end` tokens takes beside one with which it shares the first `shared`.
+size_t own_bytes(const Projection& projection, int64_t shared, int64_t end);
+
+/// The least storage in which all rows of the request can get to their ends: what is beyond the prompt
 /// belongs to each choice, the prompt they may share. A request that needs more than the budget alone can
 /// never run as asked; one that needs no more only waits.
 size_t least_bytes(const Projection& projection, const Demand& demand);

@@ -118,14 +118,35 @@ int64_t KvGroup::full_length(const Growth& growth, int64_t held) const {
   return std::max(held, std::min(growth.end, most));
 }
 
-// A row that reaches the start is encoded as a whole.
+Held KvGroup::held_during(KvForm f, const Growth& growth) const {
+  const Held before = held_after(f, growth.first);
+  if (layout(f) == nullptr || growth.end == 0) return before;
+  if (f == KvForm::kFull) return {before.tail_begin, full_length(growth, before.length)};
+  if (!encoded(growth.end)) return before;
+  if (growth.first > 0 && encoded(growth.first)) return {before.tail_begin, growth.end};
+  // A row that reaches the start is encoded as a whole.
+  return {std::max(spec(f).origin, needed_from(f, growth.first, true)), growth.end};
+}
+
+void KvGroup::add_turns(int64_t step, std::vector<int64_t>& turns) const {
+  const KvView& view = config_.view;
+  // A step ends so far behind the position that decides what is dropped (held_after).
+  const int64_t behind = step + slack_;
+  for (const int64_t head : {int64_t{0}, view.sinks, view.keep_first}) {
+    turns.push_back(head + 1);
+    if (view.window > 0) turns.push_back(head + view.window + behind);
+    if (view.mixed) turns.push_back(head + view.keep_last + behind);
+  }
+  // Both forms are there in the step that reaches the start, and then one.
+  if (view.mixed)
+    turns.insert(turns.end(), {view.quant_start, view.quant_start + step, view.quant_start + behind + 1});
+}
+
 Status KvGroup::open_encoded(RowSlot slot, const Growth& growth) {
   Layout& layout = form(KvForm::kEncoded);
   if (growth.end == 0 || !encoded(growth.end)) return Ok{};
   if (growth.first > 0 && encoded(growth.first)) return layout.extend(slot, growth.end);
-  const int64_t from = needed_from(KvForm::kEncoded, growth.first, true);
-  return layout.assign(slot,
-                       {.tail_begin = std::max(spec(KvForm::kEncoded).origin, from), .length = growth.end});
+  return layout.assign(slot, held_during(KvForm::kEncoded, growth));
 }
 
 Status KvGroup::open(const GroupSlots& slots, const Growth& growth) {

@@ -71,6 +71,11 @@ class KvGroup {
   bool complete(KvForm form, const Held& held, int64_t length) const;
   /// What a row holds in a form once it has grown to `length` tokens without ever being cut.
   Held held_after(KvForm form, int64_t length) const;
+  /// What such a row holds in a form while a step is open.
+  Held held_during(KvForm form, const Growth& growth) const;
+  /// Adds the lengths at the ends of steps of `step` tokens between which what a row holds in a form only
+  /// grows, only shrinks, or moves on as it is.
+  void add_turns(int64_t step, std::vector<int64_t>& turns) const;
 
  private:
   Layout& form(KvForm f) const { return *layouts_[static_cast<size_t>(f)]; }

@@ -33,6 +33,13 @@
 
 namespace kvern::state {
 
+/// A row that grows from `first` to `end` tokens, in steps of at most `step`.
+struct RowGrowth {
+  int64_t first = 0;
+  int64_t end = 0;
+  int64_t step = 1;
+};
+
 /// Owns rows. One thread. At most one step is open at a time, and rows must not be changed meanwhile
 /// (checked).
 class KvCache {
@@ -114,6 +121,10 @@ class KvCache {
   size_t bytes_per_token() const;
   /// Bytes that a row of so many tokens holds between steps, if it has only grown and shares nothing.
   size_t projected_bytes(int64_t tokens) const;
+  /// The most that such a row holds on the way, during its steps; it may be more than at the end, as before
+  /// KvPrecision::quant_start. Never falls with `end`. No more than that, except where one form grows while
+  /// the other leaves a window. What a layout copies into a larger buffer (ring, padded) is counted once.
+  size_t peak_bytes(const RowGrowth& growth) const;
   /// minimum_reusable_position of a row of so many tokens, if it has only grown.
   int64_t projected_minimum_reusable_position(int64_t tokens) const;
   /// Live storage of these rows; what several of them share is counted once. Of all rows it is live_bytes().

@@ -117,6 +117,41 @@ TEST_F(MemoryTest, a_request_that_fills_the_budget_exactly_runs) {
   }
 }
 
+// Full precision up to the 96th token, both forms in the step that reaches it, then far less.
+TEST_F(MemoryTest, what_is_admitted_alone_ends_also_when_it_is_encoded_on_the_way) {
+  const auto open_later = [](size_t budget, const std::string& layout) {
+    EngineOptions options{.context_tokens = 256, .chunk_tokens = 32};
+    options.kv = {.type = "q2", .layout = layout, .page = 16, .quant_start = 96};
+    options.kv_budget_bytes = budget;
+    return test::open_bundled(options);
+  };
+  std::vector<ServiceRequest> requests;
+  std::vector<std::shared_ptr<RecordingSink>> expected;
+  ASSERT_OK_AND_ASSIGN(const auto unbounded, open_later(0, "paged"));
+  for (const auto& [prompt, more] :
+       {std::pair{60, 20}, {60, 36}, {60, 37}, {60, 38}, {94, 2}, {95, 2}, {96, 2}, {10, 100}, {200, 9}}) {
+    requests.push_back(request_for(tokens_of(1, static_cast<size_t>(prompt)), more));
+    expected.push_back(run_cold(*unbounded, requests.back()));
+  }
+  for (const std::string layout : {"paged", "slab", "ring", "padded"}) {
+    ASSERT_OK_AND_ASSIGN(const auto free, open_later(0, layout));
+    for (const int64_t end : {95, 96}) {
+      SCOPED_TRACE(layout + " up to " + std::to_string(end));
+      ASSERT_OK_AND_ASSIGN(const auto engine, open_later(free->kv().peak_bytes({.end = end}), layout));
+      int admitted = 0;
+      for (size_t i = 0; i < requests.size(); ++i) {
+        Batch batch(*engine, *clock_, {});
+        const auto sink = std::make_shared<RecordingSink>();
+        if (!batch.submit(requests[i], sink)) continue;
+        ++admitted;
+        run_all(batch);
+        expect_same(*sink, *expected[i]);
+      }
+      EXPECT_EQ(admitted, end == 95 ? 3 : 9);
+    }
+  }
+}
+
 TEST_F(MemoryTest, what_cannot_fit_alone_is_refused_with_numbers_and_advice) {
   ASSERT_OK_AND_ASSIGN(const auto engine, open(bytes(64)));
   Batch batch(*engine, *clock_, {});

@@ -9,7 +9,8 @@ namespace kvern::engine {
 namespace {
 
 /// Pages of 16 tokens, 100 bytes each.
-size_t paged(int64_t tokens) { return static_cast<size_t>((tokens + 15) / 16) * 100; }
+const Projection paged{
+    .peak = [](int64_t /*first*/, int64_t end) { return static_cast<size_t>((end + 15) / 16) * 100; }};
 
 TEST(Demand, ends_at_the_last_token_that_is_computed) {
   EXPECT_EQ(final_tokens({.prompt_tokens = 10, .max_new_tokens = 0, .context_tokens = 100}), 10);
@@ -28,7 +29,8 @@ TEST(Demand, of_choices_shares_the_prompt) {
 }
 
 TEST(Demand, that_no_number_can_say_is_the_largest) {
-  const Projection huge = [](int64_t tokens) { return tokens > 5 ? SIZE_MAX / 2 : size_t{0}; };
+  const Projection huge{
+      .peak = [](int64_t /*first*/, int64_t end) { return end > 5 ? SIZE_MAX / 2 : size_t{0}; }};
   EXPECT_EQ(least_bytes(huge, {.prompt_tokens = 5, .max_new_tokens = 50, .context_tokens = 99, .choices = 9}),
             SIZE_MAX);
 }
@@ -44,6 +46,32 @@ TEST(Demand, says_how_many_tokens_would_fit) {
   EXPECT_GT(least_bytes(paged, other), 400U);
   EXPECT_EQ(most_new_tokens(paged, demand, 1'000'000), 500);
   EXPECT_FALSE(most_new_tokens(paged, demand, 199).has_value());
+}
+
+// A token takes 6 bytes until there are 100 of them, then 1; while they are encoded, both.
+TEST(Demand, of_rows_that_are_encoded_later_is_what_they_take_on_the_way) {
+  const auto held = [](int64_t n) { return static_cast<size_t>(n < 100 ? 6 * n : n); };
+  const Projection encoded_later{.peak =
+                                     [&](int64_t first, int64_t end) {
+                                       size_t most = held(first);
+                                       for (int64_t n = first + 1; n <= end; ++n)
+                                         most = std::max(most, n == 100 ? 6U * 100 + 100 : held(n));
+                                       return most;
+                                     },
+                                 .quant_start = 100};
+  Demand demand{.prompt_tokens = 80, .max_new_tokens = 11, .context_tokens = 1000};
+  EXPECT_EQ(least_bytes(encoded_later, demand), 90U * 6);
+  demand.max_new_tokens = 21;
+  EXPECT_EQ(least_bytes(encoded_later, demand), 700U);
+  demand.max_new_tokens = 601;
+  EXPECT_EQ(least_bytes(encoded_later, demand), 700U);
+  EXPECT_EQ(most_new_tokens(encoded_later, demand, 699), 20);
+  EXPECT_EQ(most_new_tokens(encoded_later, demand, 700), 601);
+  // The prompt is shared as long as it is not encoded.
+  EXPECT_EQ(own_bytes(encoded_later, 80, 90), 60U);
+  EXPECT_EQ(own_bytes(encoded_later, 80, 100), 220U);
+  EXPECT_EQ(own_bytes(encoded_later, 80, 680), 680U);
+  EXPECT_EQ(own_bytes(encoded_later, 120, 680), 560U);
 }
 
 TEST(Room, is_what_the_budget_leaves_beside_live_bytes_and_growth) {
