@@ -10,6 +10,7 @@
 #include "cli/numbers.h"
 #include "cli/output.h"
 #include "cli/signals.h"
+#include "compute/cpu_target.h"
 
 namespace kvern::cli {
 namespace {
@@ -98,6 +99,13 @@ class IdList {
   bool open_ = false;
 };
 
+std::string compiled_targets_text() {
+  std::string text;
+  for (const compute::CpuTarget target : compute::compiled_targets())
+    text += ", " + std::string(compute::to_string(target));
+  return text;
+}
+
 }  // namespace
 
 void add_model_flags(CLI::App& command, ModelFlags& flags, ModelArgument how) {
@@ -121,9 +129,7 @@ void add_model_flags(CLI::App& command, ModelFlags& flags, ModelArgument how) {
       ->capture_default_str()
       ->type_name("N");
   add_kv_flags(command, engine.kv);
-  command
-      .add_option("--cpu-target", engine.cpu_target,
-                  "Instruction set: auto, avx2, avx512, avx512-vnni or neon")
+  command.add_option("--cpu-target", engine.cpu_target, "Instruction set: auto" + compiled_targets_text())
       ->capture_default_str()
       ->type_name("NAME");
 }
@@ -144,7 +150,9 @@ Result<std::unique_ptr<engine::Engine>> open_engine(Environment& environment, co
   ProgressLine progress;
   progress.show("loading " + flags.engine.model_path);
   install_bus_error_message(flags.engine.model_path);
-  KVERN_TRY(auto engine, engine::Engine::open(environment.files, flags.engine));
+  engine::EngineOptions options = flags.engine;
+  options.stop = &environment.interrupted;
+  KVERN_TRY(auto engine, engine::Engine::open(environment.files, options));
   progress.clear();
   warn_of_long_context(*engine, environment.log);
   return engine;

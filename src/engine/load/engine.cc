@@ -1,6 +1,7 @@
 #include "engine/load/engine.h"
 
 #include <algorithm>
+#include <bit>
 #include <system_error>
 #include <thread>
 
@@ -8,6 +9,7 @@
 
 #include "engine/load/machine_memory.h"
 #include "engine/load/text_parts.h"
+#include "model/check_values.h"
 
 namespace kvern::engine {
 namespace {
@@ -41,6 +43,19 @@ size_t weight_bytes(const model::TensorSource& source) {
   size_t sum = 0;
   for (const model::StoredTensor& tensor : source.list()) sum += tensor.bytes.size();
   return sum;
+}
+
+/// Of a path, or of "path: tensor name". Clients see errors, and folders are not theirs to know.
+std::string file_name(std::string_view where) {
+  const size_t slash = where.substr(0, where.find(": tensor ")).rfind('/');
+  return std::string(where.substr(slash == std::string_view::npos ? 0 : slash + 1));
+}
+
+bool all_finite(std::span<const float> numbers) {
+  constexpr uint32_t kExponent = 0x7f800000;
+  bool finite = true;
+  for (const float number : numbers) finite &= (std::bit_cast<uint32_t>(number) & kExponent) != kExponent;
+  return finite;
 }
 
 Result<std::unique_ptr<compute::Context>> start_compute(compute::CpuTarget target, int threads) {
@@ -95,11 +110,23 @@ Status Engine::check_tokens(std::span<const int32_t> tokens) const {
 Status Engine::check_weights() const {
   const Status unchanged = model_->opened().source->check_unchanged();
   if (unchanged) return Ok{};
-  // Clients see this, and folders are not theirs to know.
-  const std::string& path = unchanged.error().where;
   return fail(unchanged.error().code,
-              fmt::format("{}: {}", path.substr(path.rfind('/') + 1), unchanged.error().message),
+              fmt::format("{}: {}", file_name(unchanged.error().where), unchanged.error().message),
               std::string(kWeights));
+}
+
+// Reads all weights, once: every request would ask again.
+Status Engine::check_logits(std::span<const float> logits) {
+  if (all_finite(logits)) return Ok{};
+  if (!not_finite_) {
+    const Status weights = model::check_finite(*model_->opened().source);
+    not_finite_ = weights ? Error{.code = ErrorCode::kCorrupt,
+                                  .message = "its logits are not finite, although all of its weights are",
+                                  .where = file_name(options_.model_path)}
+                          : weights.error();
+    not_finite_->where = file_name(not_finite_->where);
+  }
+  return std::unexpected(*not_finite_);
 }
 
 Result<std::span<float>> Engine::forward(std::span<const RowTokens> rows) {
@@ -129,10 +156,13 @@ Result<std::span<float>> Engine::forward(std::span<const RowTokens> rows) {
   KVERN_TRY(state::Step step, kv_->begin(appends));
   const size_t size = logit_tokens_.size() * static_cast<size_t>(model_->config().vocab);
   if (logits_.size() < size) logits_.resize(size);  // never smaller: what a resize adds is cleared
-  model_->graph().forward(
-      *compute_, *kv_, {.step = step, .tokens = step_tokens_, .logit_tokens = logit_tokens_}, logits_.data());
+  const model::ForwardInput input{
+      .step = step, .tokens = step_tokens_, .logit_tokens = logit_tokens_, .stop = options_.stop};
+  model_->graph().forward(*compute_, *kv_, input, logits_.data());
+  if (input.stopped()) return fail(ErrorCode::kCancelled, "interrupted");
   // What was written while they were read is in these numbers, and in the state.
   KVERN_TRY_STATUS(check_weights());
+  KVERN_TRY_STATUS(check_logits(std::span(logits_).first(size)));
   kv_->commit(std::move(step));
   return std::span(logits_).first(size);
 }

@@ -1,6 +1,7 @@
 // A loaded model with what is needed to run it: weights, graph, tokenizer, template, threads.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -29,6 +30,9 @@ struct EngineOptions {
   /// Most bytes that keys and values take, running rows and kept prefixes together; 0: no limit. Nothing:
   /// what default_kv_budget() gives for this machine.
   std::optional<size_t> kv_budget_bytes;
+  /// While it is true, steps end early: forward() answers kCancelled. Set by another thread or a signal;
+  /// outlives the engine. Null: nobody stops them.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 /// `where` of the error of weights whose files have changed since they were opened.
@@ -69,7 +73,8 @@ class Engine {
   /// One ragged step: appends the tokens to their rows and computes the wanted logits [wanted, vocab], in the
   /// order of the rows; they are valid, and may be changed, until the next step. On an error every row is as
   /// it was: kExhausted (retryable) when there is no storage for the tokens, kInvalidArgument for tokens
-  /// outside of the vocabulary or beyond the context, what check_weights() says.
+  /// outside of the vocabulary or beyond the context, kCancelled (EngineOptions::stop), what check_weights()
+  /// says, kCorrupt when a logit is no finite number, with the tensor that has none where there is one.
   Result<std::span<float>> forward(std::span<const RowTokens> rows);
   /// kCorrupt (`where` is kWeights) once a file of the weights has been written to or cut since open(): what
   /// is computed from then on is of another model, or of none. A system call for each file; any thread.
@@ -79,6 +84,7 @@ class Engine {
 
  private:
   Engine() = default;
+  Status check_logits(std::span<const float> logits);
 
   EngineOptions options_;
   std::unique_ptr<model::Model> model_;
@@ -91,6 +97,7 @@ class Engine {
   std::vector<int32_t> step_tokens_;
   std::vector<int64_t> logit_tokens_;
   std::vector<float> logits_;
+  std::optional<Error> not_finite_;  // once a step found logits that are not
 };
 
 }  // namespace kvern::engine

@@ -73,6 +73,8 @@ std::optional<std::span<float>> Batch::compute() {
       starved_since_.reset();
       return *logits;
     }
+    // Whoever stopped it cancels what was asked for.
+    if (logits.error().code == ErrorCode::kCancelled) return std::nullopt;
     const bool exhausted = logits.error().code == ErrorCode::kExhausted;
     const Relief relief = exhausted ? relieve() : Relief::kNothingLeft;
     if (relief == Relief::kRetry) continue;

@@ -53,10 +53,10 @@ void DenseDecoder::forward(compute::Context& context, state::KvCache& kv, const 
   branch_.resize(step.tokens, config_.hidden);
   attention_.prepare(input.step.positions());
   ends_.embed(step, residual);
-  for (size_t i = 0; i < weights_.layers.size(); ++i)
+  for (size_t i = 0; i < weights_.layers.size() && !input.stopped(); ++i)
     run_layer(step, {weights_.layers[i], static_cast<int64_t>(i)});
   // Only the positions that somebody reads: a prompt needs its last one.
-  if (input.logit_tokens.empty()) return;
+  if (input.logit_tokens.empty() || input.stopped()) return;
   gather_wanted(step, residual, config_.hidden, normed);
   ends_.write_logits(step, normed, logits);
 }

@@ -106,9 +106,9 @@ void Gemma3nDecoder::forward(compute::Context& context, state::KvCache& kv, cons
   ends_.embed(step, activated);
   embeddings_.prepare(step, activated);
   altup_.begin(step, activated);
-  for (size_t i = 0; i < weights_.layers.size(); ++i)
+  for (size_t i = 0; i < weights_.layers.size() && !input.stopped(); ++i)
     run_layer(step, {weights_.layers[i], static_cast<int64_t>(i)});
-  if (input.logit_tokens.empty()) return;
+  if (input.logit_tokens.empty() || input.stopped()) return;
   altup_.merge_wanted(step, normed_.data());
   ends_.write_logits(step, normed_.data(), logits);
 }

@@ -1,5 +1,8 @@
 #include "engine/load/engine.h"
 
+#include <algorithm>
+#include <atomic>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -149,6 +152,56 @@ TEST_F(EngineForward, an_error_leaves_every_row_as_it_was) {
   EXPECT_EQ(engine_->kv().length(row_).value(), 5);
   const Engine::RowTokens nobody{.row = state::RowId{999}, .tokens = some};
   EXPECT_ERROR(engine_->forward({&nobody, 1}), kNotFound, "");
+}
+
+// A scale that is no number, somewhere in the blocks of a tensor.
+TEST(Engine_forward, names_the_tensor_that_makes_logits_no_numbers) {
+  const auto files = make_memory_files();
+  ASSERT_OK(files->make_directory("/models"));
+  ASSERT_OK(test::write_synthetic(*files));
+  ASSERT_OK_AND_ASSIGN(const auto whole, model::Model::open(*files, "/model.gguf"));
+  std::string bytes = test::get_file(*files, "/model.gguf");
+  for (const model::StoredTensor& tensor : whole->opened().source->list()) {
+    if (tensor.name != "blk.1.ffn_down.weight") continue;
+    const auto found =
+        bytes.find(std::string_view(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size()));
+    ASSERT_NE(found, std::string::npos);
+    for (const std::string_view scale : {"\x00\x7e", "\x00\x7c"}) {  // NaN, infinity
+      bytes.replace(found + 34, 2, std::string(scale.data(), 2));
+      test::put_file(*files, "/models/broken.gguf", bytes);
+      ASSERT_OK_AND_ASSIGN(const auto engine,
+                           Engine::open(*files, {.model_path = "/models/broken.gguf", .threads = 1}));
+      const state::RowId row = engine->kv().add_row();
+      const std::vector<int32_t> tokens = {1, 2, 3};
+      const Engine::RowTokens work{.row = row, .tokens = tokens};
+      for (int i = 0; i < 2; ++i) {
+        const auto logits = engine->forward({&work, 1});
+        EXPECT_ERROR(logits, kCorrupt, "a scale of block 1 of type q8_0 is not finite");
+        EXPECT_EQ(logits.error().where, "broken.gguf: tensor 'blk.1.ffn_down.weight'");
+      }
+      EXPECT_EQ(*engine->kv().length(row), 0);
+    }
+    return;
+  }
+  FAIL() << "no such tensor";
+}
+
+TEST(Engine_forward, ends_early_when_it_is_stopped_and_changes_no_row) {
+  std::atomic<bool> stop = false;
+  ASSERT_OK_AND_ASSIGN(const auto engine, open_with({.context_tokens = 64, .stop = &stop}));
+  const state::RowId row = engine->kv().add_row();
+  const std::vector<int32_t> tokens(40, 5);
+  const Engine::RowTokens work{.row = row, .tokens = tokens};
+  ASSERT_OK_AND_ASSIGN(const auto first, engine->forward({&work, 1}));
+  const std::vector<float> expected(first.begin(), first.end());
+  ASSERT_OK(engine->kv().truncate(row, 0));
+  stop = true;
+  EXPECT_ERROR(engine->forward({&work, 1}), kCancelled, "interrupted");
+  EXPECT_EQ(*engine->kv().length(row), 0);
+  EXPECT_EQ(engine->kv().live_bytes(), 0U);
+  stop = false;
+  ASSERT_OK_AND_ASSIGN(const auto again, engine->forward({&work, 1}));
+  EXPECT_TRUE(std::ranges::equal(again, expected));
 }
 
 }  // namespace
