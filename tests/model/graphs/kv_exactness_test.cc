@@ -130,6 +130,19 @@ class KvExactness : public testing::TestWithParam<Case> {
   std::vector<float> expected_;
 };
 
+TEST_P(KvExactness, LogitsAreTheSameWithPagesOfEverySize) {
+  options_.layout = state::LayoutKind::kPaged;
+  for (const int64_t page : {16, 32, 64, 128, 256}) {
+    SCOPED_TRACE("page " + std::to_string(page));
+    options_.page = page;
+    ASSERT_OK(runner_->set_kv(options_));
+    ASSERT_OK_AND_ASSIGN(const std::vector<float> got,
+                         runner_->prompt(prompt_, {.target = *compute::best_target(), .chunk = 29}));
+    EXPECT_TRUE(same_bits(got, expected_));
+    fork_cut_and_grow();
+  }
+}
+
 TEST_P(KvExactness, LogitsAreTheSameOnEveryLayoutAndAfterEveryHistory) {
   struct Place {
     state::LayoutKind layout;

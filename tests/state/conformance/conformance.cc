@@ -3,8 +3,9 @@
 //   kv_conformance [--scripts N] [--shard I/N] [--only NUMBER] [--seconds S]
 //
 // Runs scripts 0…N-1, those of its shard; each shard visits every cell of the table. Prints the table and
-// fails when a script fails or a cell was skipped. --only runs one script; --seconds stops early, for long
-// runs by hand, and does not ask for a full table.
+// fails when a script fails or something was skipped: a cell, a number of rows, threads on an instruction
+// set, and with enough scripts for it any combination of them. --only runs one script; --seconds stops early,
+// for long runs by hand, and does not ask for a full table.
 #include "conformance/script.h"
 
 #include <charconv>
@@ -39,16 +40,22 @@ uint64_t number_in(std::string_view text) {
 
 Arguments parse(int argc, char** argv) {
   Arguments arguments;
-  for (int i = 1; i + 1 < argc; i += 2) {
+  for (int i = 1; i < argc; i += 2) {
     const std::string_view flag = argv[i];
-    const std::string_view value = argv[i + 1];
-    if (flag == "--scripts") arguments.scripts = number_in(value);
-    if (flag == "--only") arguments.only = static_cast<int64_t>(number_in(value));
-    if (flag == "--seconds") arguments.seconds = static_cast<double>(number_in(value));
-    if (flag == "--shard") {
-      const size_t slash = value.find('/');
-      arguments.shard = number_in(value.substr(0, slash));
-      arguments.shards = number_in(value.substr(slash + 1));
+    const std::string_view value = i + 1 < argc ? argv[i + 1] : "";
+    if (flag == "--scripts") {
+      arguments.scripts = number_in(value);
+    } else if (flag == "--only") {
+      arguments.only = static_cast<int64_t>(number_in(value));
+    } else if (flag == "--seconds") {
+      arguments.seconds = static_cast<double>(number_in(value));
+    } else if (flag == "--shard" && value.find('/') != std::string_view::npos) {
+      arguments.shard = number_in(value.substr(0, value.find('/')));
+      arguments.shards = number_in(value.substr(value.find('/') + 1));
+    } else {
+      std::fprintf(stderr,
+                   "usage: kv_conformance [--scripts N] [--shard I/N] [--only NUMBER] [--seconds S]\n");
+      std::exit(2);
     }
   }
   return arguments;
@@ -65,11 +72,12 @@ int run_suite(const Arguments& arguments) {
   const auto elapsed = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
+  const uint64_t rounds = (arguments.scripts + product.cells() - 1) / product.cells();
   uint64_t done = 0;
   uint64_t failures = 0;
   for (uint64_t script = 0; script < arguments.scripts && failures < 5; ++script) {
-    // Whole rounds of all cells.
-    if (script / product.cells() % arguments.shards != arguments.shard) continue;
+    // Whole rounds of all cells, and rounds that follow each other: they go through the combinations.
+    if (script / product.cells() * arguments.shards / rounds != arguments.shard) continue;
     if (arguments.seconds > 0.0 && elapsed() > arguments.seconds) break;
     const std::string failure = run_numbered(product, script);
     product.count(product.place(script));
@@ -79,7 +87,7 @@ int run_suite(const Arguments& arguments) {
     std::printf("%s\n", failure.c_str());
     std::fflush(stdout);
   }
-  std::printf("%s%llu scripts in %.1f s, %llu failed, %llu cells skipped\n", product.table().c_str(),
+  std::printf("%s%llu scripts in %.1f s, %llu failed, %llu skipped\n", product.table().c_str(),
               static_cast<unsigned long long>(done), elapsed(), static_cast<unsigned long long>(failures),
               static_cast<unsigned long long>(product.skipped()));
   const bool whole = arguments.seconds > 0.0 || product.skipped() == 0;

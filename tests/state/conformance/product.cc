@@ -197,12 +197,14 @@ void Product::count(const Place& place) {
   const uint64_t index = cell * combinations() + combination;
   if (!seen_[index]) ++places_seen_;
   seen_[index] = true;
+  ++scripts_;
 }
 
 uint64_t Product::skipped() const {
   auto skipped = static_cast<uint64_t>(std::ranges::count(counts_, 0U));
   skipped += static_cast<uint64_t>(kMostRows) - rows_.size();
-  return skipped + static_cast<uint64_t>(kMostThreads) * targets_.size() - on_.size();
+  skipped += static_cast<uint64_t>(kMostThreads) * targets_.size() - on_.size();
+  return skipped + (scripts_ >= full() ? full() - places_seen_ : 0);
 }
 
 std::string Product::table() const {

@@ -62,7 +62,8 @@ class Product {
 
   /// The table of types x (layout, policy), and the sums over rows, threads and instruction sets.
   std::string table() const;
-  /// Cells, numbers of rows, and pairs of threads and instruction sets that no script had.
+  /// Cells, numbers of rows, and pairs of threads and instruction sets that no script had; of full() scripts
+  /// or more also what they left out of the full product.
   uint64_t skipped() const;
 
  private:
@@ -78,6 +79,7 @@ class Product {
   std::map<std::pair<int, std::string>, uint64_t> on_;  // by threads and instruction set
   std::vector<bool> seen_;                              // of the full product
   uint64_t places_seen_ = 0;
+  uint64_t scripts_ = 0;
 };
 
 }  // namespace kvern::conformance
