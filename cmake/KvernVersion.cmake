@@ -1,10 +1,13 @@
-# KVERN_GIT_COMMIT: the commit that `kvern --version` names, refreshed whenever CMake runs.
+# kvern_add_commit(target source): the source may include "commit.h", which defines KVERN_GIT_COMMIT, the commit that the
+# build is made from. It is looked up in every build, and written only when it is another.
 find_package(Git QUIET)
-set(KVERN_GIT_COMMIT "unknown")
-if(Git_FOUND)
-  execute_process(COMMAND ${GIT_EXECUTABLE} -C ${PROJECT_SOURCE_DIR} rev-parse --short=12 HEAD
-    OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
-  if(NOT failed)
-    set(KVERN_GIT_COMMIT "${commit}")
-  endif()
-endif()
+
+function(kvern_add_commit target source)
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/commit")
+  add_custom_target(${target}_commit
+    COMMAND ${CMAKE_COMMAND} "-DGIT=${GIT_EXECUTABLE}" "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DHEADER=${folder}/commit.h"
+      -P "${PROJECT_SOURCE_DIR}/cmake/WriteCommit.cmake"
+    BYPRODUCTS "${folder}/commit.h" COMMENT "" VERBATIM)
+  add_dependencies(${target} ${target}_commit)
+  set_source_files_properties(${source} PROPERTIES INCLUDE_DIRECTORIES "${folder}")
+endfunction()

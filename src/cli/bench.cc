@@ -136,8 +136,12 @@ Result<ExitCode> run(Environment& environment, const BenchFlags& flags) {
       first = true;
       continue;
     }
-    KVERN_TRY(const engine::MeasureTest test, engine::parse_measure_test(name));
-    tests.push_back(test);
+    Result<engine::MeasureTest> test = engine::parse_measure_test(name);
+    if (!test) {
+      test.error().message += "; 'first' is a test, too";
+      return std::unexpected(std::move(test).error());
+    }
+    tests.push_back(*test);
   }
   const auto print = [&](const std::string& text) { return flags.json ? Status(Ok{}) : write_stdout(text); };
   KVERN_TRY(const std::unique_ptr<engine::Engine> engine, open_engine(environment, flags.model));
@@ -151,12 +155,14 @@ Result<ExitCode> run(Environment& environment, const BenchFlags& flags) {
   json::object report = machine_json(*engine, ceilings);
   KVERN_TRY_STATUS(print(machine_text(*engine, ceilings)));
   json::array results;
+  bool measured = false;
   for (const engine::MeasureTest& test : tests) {
     if (environment.interrupted) return ExitCode::kInterrupted;
     progress.show(engine::to_string(test));
     KVERN_TRY(Report result, run_test(*engine, test, options, ceilings));
     progress.clear();
     KVERN_TRY_STATUS(print(result.text));
+    measured = measured || !result.object.contains("skipped");
     results.push_back(std::move(result.object));
   }
   report["results"] = std::move(results);
@@ -167,6 +173,9 @@ Result<ExitCode> run(Environment& environment, const BenchFlags& flags) {
         print(fmt::format("{:<14} {:>12} {:>12.2f}  load and a prompt of 8\n", "first", "", seconds * 1e3)));
   }
   if (flags.json) KVERN_TRY_STATUS(write_json(report));
+  if (!first && !measured)
+    return fail(ErrorCode::kInvalidArgument, "all tests were skipped: none fits the context (--ctx)",
+                "--tests");
   return ExitCode::kOk;
 }
 
@@ -177,21 +186,25 @@ void add_bench(CLI::App& app, Command& chosen) {
   CLI::App& command =
       *app.add_subcommand("bench", "Measure speed, also as a share of what the machine can do");
   add_model_flags(command, flags->model, ModelArgument::kPositional);
-  command
-      .add_option("--tests", flags->tests,
-                  "prefill:TOKENS, decode:CONTEXT, batch:ROWS, first (load to first token)")
-      ->delimiter(',')
-      ->allow_extra_args(false)  // else the model behind it would be taken for another test
-      ->capture_default_str()
-      ->type_name("LIST");
+  CLI::Option* tests =
+      command
+          .add_option("--tests", flags->tests,
+                      "prefill:TOKENS, decode:CONTEXT, batch:ROWS, first (load to first token)")
+          ->delimiter(',')
+          ->allow_extra_args(false)  // else the model behind it would be taken for another test
+          ->capture_default_str()
+          ->type_name("LIST");
   CLI::Option* one_type = command.get_option("--kv-type");
   command
-      .add_option("--kv", flags->kv_types,
-                  "Compare types of keys and values instead of --tests: bytes, error beside f32 and speed at "
-                  "--kv-context; a list separated by ';', the first being what speeds are compared with")
+      .add_option(
+          "--kv", flags->kv_types,
+          "Compare types of keys and values instead of --tests: bytes, error beside f32 and speed at "
+          "--kv-context; a list separated by ';', the first being what speeds are compared with; "
+          "f32, f16 and bf16 stand as they are beside --kv-keep-first, --kv-keep-last, --kv-quant-start")
       ->delimiter(';')
       ->allow_extra_args(false)
       ->excludes(one_type)
+      ->excludes(tests)
       ->type_name("TYPES");
   command
       .add_option(

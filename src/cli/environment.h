@@ -16,7 +16,7 @@ namespace kvern::cli {
 /// Process exit codes, as `kvern --help` lists them.
 enum class ExitCode : int {
   kOk = 0,
-  kFailed = 1,        ///< the work failed: input/output, memory, an interrupted computation
+  kFailed = 1,        ///< the work failed: input/output, permissions, memory, an interrupted computation
   kBadInput = 2,      ///< unknown flag, bad value, a file that is missing, damaged or not supported
   kInterrupted = 130  ///< stopped by Ctrl-C before anything was produced
 };

@@ -126,7 +126,11 @@ Result<ExitCode> run(Environment& environment, const GenerateFlags& flags) {
   }
   const Result<engine::GenerateResult> generated = session.generate(request, events);
   progress.clear();
-  if (!generated) return std::unexpected(named_by_flag(generated.error()));
+  if (!generated) {
+    Error error = generated.error();
+    if (error.where == "prompt") error.where = flags.prompt ? "-p" : flags.ids.empty() ? "-f" : "--ids";
+    return std::unexpected(named_by_flag(std::move(error)));
+  }
   const engine::GenerateResult& result = *generated;
   KVERN_TRY_STATUS(written);
   if (flags.json) {

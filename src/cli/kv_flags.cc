@@ -35,6 +35,10 @@ void add_kv_flags(CLI::App& command, engine::KvSettings& settings) {
                   "that keep keys and values are counted from 0, later lines win")
       ->check([](const std::string& path) { return std::string(path.empty() ? "the path is empty" : ""); })
       ->type_name("FILE");
+  command.parse_complete_callback([&settings] {
+    if (settings.page != 0 && settings.layout != "auto" && settings.layout != "paged")
+      throw CLI::ValidationError("--kv-page", "only the layout paged has pages, not " + settings.layout);
+  });
 }
 
 }  // namespace kvern::cli

@@ -1,6 +1,7 @@
 // kvern: the command line. One file a command; this one only parses and dispatches.
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <memory>
 #include <new>
 #include <span>
@@ -26,8 +27,8 @@ constexpr const char* kFooter =
     "  kvern inspect model.gguf\n"
     "  kvern bench model.gguf\n"
     "\n"
-    "Exit codes: 0 done; 1 the work failed (input/output, memory); 2 bad flag, value or file;\n"
-    "130 interrupted before anything was produced.";
+    "Exit codes: 0 done; 1 the work failed (input/output, permissions, memory); 2 bad flag, value\n"
+    "or file; 130 interrupted before anything was produced.";
 
 /// Whether `word` is a command, or a flag that stands before one.
 bool is_known(const CLI::App& app, const std::string& word) {
@@ -84,6 +85,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     const bool asked_for_help = error.get_exit_code() == 0;
     app.exit(error);
+    if (asked_for_help && !std::cout.flush())
+      return static_cast<int>(
+          report({.code = ErrorCode::kIo, .message = "cannot write", .where = "standard output"}));
     return static_cast<int>(asked_for_help ? ExitCode::kOk : ExitCode::kBadInput);
   }
   const Result<ExitCode> result = chosen(environment);

@@ -66,6 +66,9 @@ Result<ExitCode> run(Environment& environment, const PerplexityFlags& flags) {
   const auto window = static_cast<size_t>(flags.model.engine.context_tokens > 0
                                               ? engine->context_tokens()
                                               : std::min<int64_t>(engine->context_tokens(), 2048));
+  if (window < 2)
+    return fail(ErrorCode::kInvalidArgument, "windows of 1 token hold none to predict; give 2 or more",
+                "--ctx");
   Score total;
   ProgressLine progress;
   for (size_t start = 0; start + 1 < ids.size(); start += window) {

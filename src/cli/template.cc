@@ -35,6 +35,8 @@ Result<std::string> template_source(Files& files, const std::string& source) {
 Result<ExitCode> run(Environment& environment, const TemplateFlags& flags) {
   KVERN_TRY(const std::string context_text, read_input(environment.files, flags.context, kMaxContextBytes));
   KVERN_TRY(const json::value context, parse_json(context_text, flags.context));
+  if (!context.is_object())
+    return fail(ErrorCode::kInvalidArgument, "holds JSON that is not an object", flags.context);
   KVERN_TRY(std::string source, template_source(environment.files, flags.source));
   // A template that fails is a bad input whatever the kind of failure.
   const Result<std::unique_ptr<ChatTemplate>> parsed = ChatTemplate::parse(std::move(source), flags.source);

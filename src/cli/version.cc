@@ -1,5 +1,7 @@
 #include "cli/version.h"
 
+#include "commit.h"
+
 #include <fmt/format.h>
 
 #include "compute/cpu_target.h"

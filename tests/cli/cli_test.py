@@ -338,6 +338,10 @@ class Perplexity(Test):
         self.assertEqual(self.ok(kvern("perplexity", MODEL, "-", stdin=self.golden["text"].encode())).text, expected)
         self.assertEqual(self.ok(kvern("perplexity", MODEL, "-f", "/dev/stdin", stdin=self.golden["text"].encode())).text, expected)
 
+    def test_a_window_must_have_two_tokens(self):
+        self.fails(kvern("perplexity", MODEL, "-f", self.text, "--ctx", 1), 2, "--ctx", "2 or more")
+        self.ok(kvern("perplexity", MODEL, "-f", self.text, "--ctx", 2))
+
     def test_a_text_must_have_two_tokens(self):
         self.fails(kvern("perplexity", MODEL, "-f", self.file("short", "a")), 2, "two tokens")
         self.fails(kvern("perplexity", BARE, "-f", self.text), 2, "no tokenizer")
@@ -423,6 +427,7 @@ class Template(Test):
     def test_bad_files_are_named(self):
         template = self.file("t.jinja", "x")
         self.fails(kvern("template", template, "--context", self.file("bad.json", "{")), 2, "bad.json")
+        self.fails(kvern("template", template, "--context", self.file("list.json", "[1]")), 2, "list.json", "not an object")
         self.fails(kvern("template", template, "--context", self.folder / "none.json"), 2, "none.json")
         self.fails(kvern("template", self.folder / "none.jinja", "--context", self.context()), 2, "none.jinja")
         self.fails(kvern("template", BARE, "--context", self.context()), 2, "no chat template")
@@ -493,6 +498,11 @@ class Bench(Test):
         longer = self.ok(kvern(*flags, "--json", "--ctx", 4096)).json["results"]
         self.assertIn("seconds", longer[0])
 
+    def test_a_bench_that_measures_nothing_fails(self):
+        self.fails(kvern("bench", MODEL, "--tests", "decode:2000", *self.FLAGS), 2, "skipped")
+        self.fails(kvern("bench", MODEL, "--tests", "foo:3", *self.FLAGS), 2, "foo:3", "'first'")
+        self.fails(kvern("bench", MODEL, "--kv", "f16;q8", "--tests", "decode:0"), 2, "--kv", "--tests")
+
     def test_the_model_may_stand_behind_lists(self):
         self.ok(kvern("bench", "--tests", "prefill:16", MODEL, *self.FLAGS))
         self.ok(kvern("run", "-l", "5+1", MODEL, stdin=b""))
@@ -553,6 +563,22 @@ class Synth(Test):
         self.assertIn("does not fit", huge.text)
         self.assertIn("it fits", self.ok(kvern("fit", MODEL)).text)
 
+    def test_fit_counts_what_a_row_takes_before_it_is_encoded(self):
+        def kv_bytes(context, *flags):
+            return self.ok(kvern("fit", MODEL, "--ctx", context, "--json", *flags)).json["kv_bytes"]
+        later = ("--kv-type", "q2", "--kv-quant-start", 700)
+        full = kv_bytes(640)
+        self.assertEqual(kv_bytes(640, *later), full)
+        for context in (700, 1000):
+            self.assertGreater(kv_bytes(context, *later), full + kv_bytes(context, "--kv-type", "q2") - 1)
+        self.assertGreaterEqual(kv_bytes(1024, *later), kv_bytes(1000, *later))
+
+    def test_fit_names_the_types_that_it_counts(self):
+        layers = self.file("layers", "* q8\n0 f16\n")
+        self.assertIn("(f16, q8)", self.ok(kvern("fit", MODEL, "--kv-type-layers", layers)).text)
+        layers = self.file("layers", "* q8\n")
+        self.assertIn("(q8)", self.ok(kvern("fit", MODEL, "--kv-type-layers", layers)).text)
+
 
 class Help(Test):
     COMMANDS = ("generate", "run", "logits", "perplexity", "tokenize", "template", "inspect", "bench", "synth", "fit")
@@ -568,7 +594,7 @@ class Help(Test):
 
     def test_the_version_names_commit_and_targets(self):
         text = self.ok(kvern("--version")).text
-        self.assertRegex(text, r"kvern \d+\.\d+\.\d+ \(commit [0-9a-f]+")
+        self.assertRegex(text, r"kvern \d+\.\d+\.\d+ \(commit ([0-9a-f]{12}(-dirty)?|unknown)\)")
         for part in ("CPU targets", "this machine runs"):
             self.assertIn(part, text)
 
@@ -608,10 +634,12 @@ class BadInput(Test):
 
     def test_wrong_values_name_the_choices(self):
         self.fails(generate("-p", "x", "--kv-type", "q7"), 2, "f32", "f16", "bf16")
-        self.fails(generate("-p", "x", "--kv-type", "turbo:k8v3"), 2, "KV layer 0", "q8")  # heads of 32
+        self.fails(generate("-p", "x", "--kv-type", "turbo:k8v3"), 2, "KV layer 0, turbo:k8v3", "q8")  # heads of 32
         self.fails(generate("-p", "x", "--kv-type", "k=h8"), 2, "k=h8")
         self.fails(generate("-p", "x", "--kv-layout", "heap"), 2, "paged", "ring")
         self.fails(generate("-p", "x", "--kv-page", 17), 2, "16, 32, 64, 128")
+        self.fails(generate("-p", "x", "--kv-page", 16, "--kv-layout", "ring"), 2, "--kv-page", "ring")
+        self.fails(kvern("fit", MODEL, "--kv-page", 16, "--kv-layout", "slab"), 2, "--kv-page", "slab")
         self.fails(generate("-p", "x", "--kv-keep-last", 5), 2, "encoded type")
         self.fails(generate("-p", "x", "--kv-type-layers", "/nowhere"), 2, "/nowhere")
         self.fails(generate("-p", "x", "--kv-type-layers", ""), 2, "--kv-type-layers", "empty")
@@ -644,7 +672,9 @@ class BadInput(Test):
     def test_wrong_ids_are_explained(self):
         self.fails(generate("--ids", "1,x"), 2, "neither a list of token ids")
         self.fails(generate("--ids", "1,-1"), 2, "neither a list of token ids")
-        self.fails(generate("--ids", "4096"), 2, "4096")
+        self.fails(generate("--ids", "4096"), 2, "--ids: token 4096")
+        self.fails(generate("-f", self.file("long", "word " * 3000)), 2, "kvern: -f: has ", "1024")
+        self.fails(generate("-p", "word " * 3000), 2, "kvern: -p: has ")
         self.fails(generate("--ids", "99999999999"), 2, "too large")
         self.fails(generate("--ids", "[]"), 2, "no token ids")
         self.fails(generate("--ids", self.file("ids", "1,2,three")), 2, "ids")
@@ -668,6 +698,25 @@ class BadInput(Test):
             for command in (("generate", "-m", path, "-p", "x"), ("inspect", path), ("run", path), ("fit", path)):
                 self.fails(kvern(*command), 2, os.path.basename(path))
 
+    def test_a_folder_that_is_no_model_is_said_to_be_none(self):
+        (self.folder / "models").mkdir()
+        self.fails(kvern("inspect", self.folder / "models"), 2, "models: is a folder without a config.json")
+
+    def test_weights_that_are_no_numbers_are_named(self):
+        whole = pathlib.Path(MODEL).read_bytes()
+        name = b"blk.0.attn_q.weight"
+        entry = whole.index(name) + len(name)  # then the dimensions, the type and where its bytes lie in the data
+        offset = int.from_bytes(whole[entry + 24:entry + 32], "little")
+        at = len(whole) - self.ok(kvern("inspect", MODEL, "--json")).json["bytes"] + offset
+        broken = self.file("broken.gguf", whole[:at] + b"\x00\x7e" + whole[at + 2:])
+        text = self.file("text", PROMPT)
+        out = self.folder / "x.npy"
+        for arguments in (("generate", "-m", broken, "-p", "x"), ("logits", broken, "--ids", "1,2", "-o", out),
+                          ("perplexity", broken, "-f", text), ("perplexity", broken, "-f", text, "--json"),
+                          ("bench", broken, "--tests", "prefill:8", "--reps", 1)):
+            self.fails(kvern(*arguments), 2, "broken.gguf: tensor 'blk.0.attn_q.weight'", "a scale of block 0 of type q8_0 is not finite")
+        self.assertFalse(out.exists())
+
     def test_a_model_without_permission_is_named(self):
         path = self.file("secret.gguf", pathlib.Path(MODEL).read_bytes())
         os.chmod(path, 0)
@@ -680,7 +729,7 @@ class Failures(Test):
     def test_a_full_disk_is_code_1(self):
         commands = (("generate", "-m", MODEL, "-p", "x", "-n", 2), ("generate", "-m", MODEL, "-p", "x", "-n", 2, "--json"),
                     ("inspect", MODEL), ("fit", MODEL), ("perplexity", MODEL, "-f", self.file("t", PROMPT)))
-        for arguments in commands:
+        for arguments in (*commands, ("--help",), ("bench", "--help"), ("--version",)):
             with open("/dev/full", "wb") as full:
                 self.fails(kvern(*arguments, stdout=full), 1, "standard output", "No space left")
         self.fails(kvern("logits", MODEL, "--ids", "1,2", "-o", "/dev/full"), 1, "/dev/full", "No space left")

@@ -333,7 +333,8 @@ Status Builder::window() {
   KVERN_TRY(const auto declared, fields_.integer("sliding_window"));
   KVERN_TRY(const auto used, fields_.boolean("use_sliding_window"));
   if (declared && *declared < 1)
-    return fields_.error(ErrorCode::kCorrupt, "sliding_window", fmt::format("is {}", *declared));
+    return fields_.error(ErrorCode::kCorrupt, "sliding_window",
+                         fmt::format("is {}; a window has at least 1 token, and null means none", *declared));
   const int64_t tokens = used.value_or(!qwen) ? declared.value_or(usual_window()) : 0;
   origin("window", declared ? "sliding_window" : "default");
   std::vector<bool> layers(static_cast<size_t>(config_.layers), false);
@@ -383,6 +384,11 @@ Result<HfConfigFiles> read_hf_config_files(Files& files, const std::string& fold
   HfConfigFiles out;
   out.config_path = prefix + "config.json";
   out.generation_path = prefix + "generation_config.json";
+  if (!files.exists(out.config_path)) {
+    return fail(ErrorCode::kNotFound,
+                "is a folder without a config.json, so no model; give a .gguf file or the folder of a model",
+                folder);
+  }
   KVERN_TRY(const std::string config, read_file(files, out.config_path, kMaxConfigBytes));
   KVERN_TRY(out.config, parse_json(config, out.config_path));
   if (files.exists(out.generation_path)) {

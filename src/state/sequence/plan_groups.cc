@@ -106,7 +106,8 @@ Result<std::vector<KvGroup::Config>> plan_groups(const KvSpec& spec, const KvOpt
     auto made = geometries(spec.layers[i], types, options.precision.full);
     if (!made) {
       Error error = std::move(made).error();
-      error.where = layer_name(i) + ", " + error.where;
+      error.where = layer_name(i) + ", " + to_string(types) +
+                    (types.k == types.v ? std::string() : " (" + error.where + ")");
       return std::unexpected(std::move(error));
     }
     const bool mixed = options.precision.mixed() && (is_encoded(types.k) || is_encoded(types.v));

@@ -201,7 +201,7 @@ TEST(ConfigFromHf, refuses_two_spellings_that_disagree) {
 TEST(ReadHfConfigFiles, names_the_file_that_is_missing_or_broken) {
   const auto files = make_memory_files();
   test::put_file(*files, "m/other", "x");
-  EXPECT_ERROR(read_hf_config_files(*files, "m"), kNotFound, "m/config.json");
+  EXPECT_ERROR(read_hf_config_files(*files, "m"), kNotFound, "m: is a folder without a config.json");
   test::put_file(*files, "m/config.json", "{");
   EXPECT_ERROR(read_hf_config_files(*files, "m"), kCorrupt, "m/config.json");
   test::put_file(*files, "m/config.json", "{}");
