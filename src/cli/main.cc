@@ -1,5 +1,7 @@
 // kvern: the command line. One file a command; this one only parses and dispatches.
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <iostream>
 #include <memory>
@@ -85,9 +87,11 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     const bool asked_for_help = error.get_exit_code() == 0;
     app.exit(error);
-    if (asked_for_help && !std::cout.flush())
-      return static_cast<int>(
-          report({.code = ErrorCode::kIo, .message = "cannot write", .where = "standard output"}));
+    if (asked_for_help && !std::cout.flush()) {
+      return static_cast<int>(report({.code = ErrorCode::kIo,
+                                      .message = std::string("cannot write: ") + std::strerror(errno),
+                                      .where = "standard output"}));
+    }
     return static_cast<int>(asked_for_help ? ExitCode::kOk : ExitCode::kBadInput);
   }
   const Result<ExitCode> result = chosen(environment);
