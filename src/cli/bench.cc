@@ -56,7 +56,8 @@ Result<double> first_token_seconds(Environment& environment, const BenchFlags& f
             engine::Engine::open(environment.files, flags.model.engine));
   const std::vector<int32_t> prompt = {1, 2, 3, 4, 5, 6, 7, 8};
   const engine::Engine::RowTokens work{.row = engine->kv().add_row(), .tokens = prompt};
-  KVERN_TRY([[maybe_unused]] const auto logits, engine->forward({&work, 1}));
+  KVERN_TRY(const auto logits, engine->forward({&work, 1}));
+  KVERN_TRY_STATUS(engine->check_logits(logits));
   return std::chrono::duration<double>(environment.clock.now() - start).count();
 }
 

@@ -129,7 +129,7 @@ Result<ExitCode> run(Environment& environment, const GenerateFlags& flags) {
   if (!generated) {
     Error error = generated.error();
     if (error.where == "prompt") error.where = flags.prompt ? "-p" : flags.ids.empty() ? "-f" : "--ids";
-    return std::unexpected(named_by_flag(std::move(error)));
+    return std::unexpected(named_by_flag(explained(*engine, std::move(error))));
   }
   const engine::GenerateResult& result = *generated;
   KVERN_TRY_STATUS(written);

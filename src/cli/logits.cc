@@ -35,6 +35,7 @@ Status write_logits(Environment& environment, const std::string& path, engine::E
     const engine::Engine::RowTokens work{
         .row = row, .tokens = std::span(ids).subspan(done, count), .logits = engine::Engine::Logits::kAll};
     KVERN_TRY(const std::span<float> logits, engine.forward({&work, 1}));
+    KVERN_TRY_STATUS(engine.check_logits(logits));
     KVERN_TRY_STATUS(file->write_at(offset, std::as_bytes(logits)));
     offset += logits.size_bytes();
     done += count;

@@ -158,6 +158,12 @@ Result<std::unique_ptr<engine::Engine>> open_engine(Environment& environment, co
   return engine;
 }
 
+Error explained(const engine::Engine& engine, Error error) {
+  if (error.code != ErrorCode::kCorrupt || error.where == engine::kWeights) return error;
+  const Status values = engine.check_values();
+  return values ? std::move(error) : values.error();
+}
+
 Result<std::vector<int32_t>> parse_ids(Files& files, const std::string& text) {
   std::string list = text;
   std::string where = "--ids";

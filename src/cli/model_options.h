@@ -30,6 +30,9 @@ void warn_of_long_context(const engine::Engine& engine, LogSink& log);
 
 Result<std::unique_ptr<engine::Engine>> open_engine(Environment& environment, const ModelFlags& flags);
 
+/// Of an error about what the model computed: the weight that is no number, where that is the cause.
+Error explained(const engine::Engine& engine, Error error);
+
 /// Token ids "1,403,407" or "[1, 403, 407]" (a single comma, or spaces and newlines, between two), or the
 /// content of a file of that form when `text` names one.
 Result<std::vector<int32_t>> parse_ids(Files& files, const std::string& text);

@@ -43,6 +43,7 @@ Result<Score> score_window(const Environment& environment, engine::Engine& engin
     const engine::Engine::RowTokens work{
         .row = row, .tokens = window.subspan(done, count), .logits = engine::Engine::Logits::kAll};
     KVERN_TRY(const std::span<float> logits, engine.forward({&work, 1}));
+    KVERN_TRY_STATUS(engine.check_logits(logits));
     for (size_t i = 0; i < count; ++i) {
       const std::span<const float> position = logits.subspan(i * vocabulary, vocabulary);
       const auto next = static_cast<size_t>(window[done + i + 1]);

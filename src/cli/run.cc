@@ -82,7 +82,7 @@ class Conversation {
     auto result = session_.generate(request, events);
     progress.clear();
     environment_.interrupted = false;
-    if (!result) return std::unexpected(named_by_flag(std::move(result).error()));
+    if (!result) return std::unexpected(named_by_flag(explained(engine_, std::move(result).error())));
     KVERN_TRY_STATUS(written);
     KVERN_TRY_STATUS(write_stdout("\n"));
     if (stderr_is_terminal()) print_speeds(*result, std::nullopt);

@@ -713,7 +713,8 @@ class BadInput(Test):
         out = self.folder / "x.npy"
         for arguments in (("generate", "-m", broken, "-p", "x"), ("logits", broken, "--ids", "1,2", "-o", out),
                           ("perplexity", broken, "-f", text), ("perplexity", broken, "-f", text, "--json"),
-                          ("bench", broken, "--tests", "prefill:8", "--reps", 1)):
+                          ("bench", broken, "--tests", "prefill:8", "--reps", 1), ("bench", broken, "--tests", "first"),
+                          ("bench", broken, "--tests", "decode:0", "--reps", 1, "--steps", 1)):
             self.fails(kvern(*arguments), 2, "broken.gguf: tensor 'blk.0.attn_q.weight'", "a scale of block 0 of type q8_0 is not finite")
         self.assertFalse(out.exists())
 

@@ -115,18 +115,17 @@ Status Engine::check_weights() const {
               std::string(kWeights));
 }
 
-// Reads all weights, once: every request would ask again.
-Status Engine::check_logits(std::span<const float> logits) {
+Status Engine::check_values() const {
+  Status finite = model::check_finite(*model_->opened().source);
+  if (!finite) finite.error().where = file_name(finite.error().where);
+  return finite;
+}
+
+Status Engine::check_logits(std::span<const float> logits) const {
   if (all_finite(logits)) return Ok{};
-  if (!not_finite_) {
-    const Status weights = model::check_finite(*model_->opened().source);
-    not_finite_ = weights ? Error{.code = ErrorCode::kCorrupt,
-                                  .message = "its logits are not finite, although all of its weights are",
-                                  .where = file_name(options_.model_path)}
-                          : weights.error();
-    not_finite_->where = file_name(not_finite_->where);
-  }
-  return std::unexpected(*not_finite_);
+  KVERN_TRY_STATUS(check_values());
+  return fail(ErrorCode::kCorrupt, "its logits are not finite, although all of its weights are",
+              file_name(options_.model_path));
 }
 
 Result<std::span<float>> Engine::forward(std::span<const RowTokens> rows) {
@@ -162,7 +161,6 @@ Result<std::span<float>> Engine::forward(std::span<const RowTokens> rows) {
   if (input.stopped()) return fail(ErrorCode::kCancelled, "interrupted");
   // What was written while they were read is in these numbers, and in the state.
   KVERN_TRY_STATUS(check_weights());
-  KVERN_TRY_STATUS(check_logits(std::span(logits_).first(size)));
   kv_->commit(std::move(step));
   return std::span(logits_).first(size);
 }

@@ -74,17 +74,21 @@ class Engine {
   /// order of the rows; they are valid, and may be changed, until the next step. On an error every row is as
   /// it was: kExhausted (retryable) when there is no storage for the tokens, kInvalidArgument for tokens
   /// outside of the vocabulary or beyond the context, kCancelled (EngineOptions::stop), what check_weights()
-  /// says, kCorrupt when a logit is no finite number, with the tensor that has none where there is one.
+  /// says. Logits may be no numbers, by broken weights or a broken state: of one row, and not of the others.
   Result<std::span<float>> forward(std::span<const RowTokens> rows);
   /// kCorrupt (`where` is kWeights) once a file of the weights has been written to or cut since open(): what
   /// is computed from then on is of another model, or of none. A system call for each file; any thread.
   Status check_weights() const;
+  /// For those who take logits as they are (sampling looks at them itself): kCorrupt when one is no finite
+  /// number, with what check_values() says of it.
+  Status check_logits(std::span<const float> logits) const;
+  /// kCorrupt, with file and tensor, when a weight is no finite number. Reads all of them.
+  Status check_values() const;
   /// kInvalidArgument for a token outside of the vocabulary.
   Status check_tokens(std::span<const int32_t> tokens) const;
 
  private:
   Engine() = default;
-  Status check_logits(std::span<const float> logits);
 
   EngineOptions options_;
   std::unique_ptr<model::Model> model_;
@@ -97,7 +101,6 @@ class Engine {
   std::vector<int32_t> step_tokens_;
   std::vector<int64_t> logit_tokens_;
   std::vector<float> logits_;
-  std::optional<Error> not_finite_;  // once a step found logits that are not
 };
 
 }  // namespace kvern::engine

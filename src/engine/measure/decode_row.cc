@@ -90,11 +90,13 @@ Result<double> DecodeRows::step_seconds(int steps) {
   work.reserve(rows_.size());
   for (size_t i = 0; i < rows_.size(); ++i)
     work.push_back({.row = forks.rows()[i], .tokens = {&tokens[i], 1}});
+  std::span<float> logits;
   const auto start = std::chrono::steady_clock::now();
   for (int step = 0; step < steps; ++step) {
-    KVERN_TRY([[maybe_unused]] const auto logits, engine_->forward(work));
+    KVERN_TRY(logits, engine_->forward(work));
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  KVERN_TRY_STATUS(engine_->check_logits(logits));
   return seconds.count() / steps;
 }
 

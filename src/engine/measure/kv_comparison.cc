@@ -76,6 +76,7 @@ Result<std::vector<float>> logits_of(Engine& engine, const std::vector<int32_t>&
     const Engine::RowTokens work{
         .row = row, .tokens = std::span(text).subspan(done, count), .logits = Engine::Logits::kAll};
     KVERN_TRY(const std::span<float> logits, engine.forward({&work, 1}));
+    KVERN_TRY_STATUS(engine.check_logits(logits));
     all.insert(all.end(), logits.begin(), logits.end());
     done += count;
   }

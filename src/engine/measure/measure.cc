@@ -60,6 +60,7 @@ Result<Measurement> measure_prefill(Engine& engine, const MeasureTest& test, con
       attention_operations(model.config(), pairs);
   for (int repetition = -1; repetition < options.repetitions; ++repetition) {  // the first is the warm-up
     const Rows rows(engine, 1);
+    std::span<float> logits;
     const auto start = Clock::now();
     for (int64_t done = 0; done < test.size;) {
       const int64_t count = std::min(engine.options().chunk_tokens, test.size - done);
@@ -68,9 +69,10 @@ Result<Measurement> measure_prefill(Engine& engine, const MeasureTest& test, con
           .tokens = std::span(tokens).subspan(static_cast<size_t>(done), static_cast<size_t>(count)),
           .logits = done + count < test.size ? Engine::Logits::kNone : Engine::Logits::kLast};
       done += count;
-      KVERN_TRY([[maybe_unused]] const auto logits, engine.forward({&work, 1}));
+      KVERN_TRY(logits, engine.forward({&work, 1}));
     }
     if (repetition >= 0) result.seconds.push_back(seconds_since(start));
+    KVERN_TRY_STATUS(engine.check_logits(logits));
   }
   return result;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -155,7 +156,7 @@ TEST_F(EngineForward, an_error_leaves_every_row_as_it_was) {
 }
 
 // A scale that is no number, somewhere in the blocks of a tensor.
-TEST(Engine_forward, names_the_tensor_that_makes_logits_no_numbers) {
+TEST(Engine_check_logits, names_the_tensor_that_makes_them_no_numbers) {
   const auto files = make_memory_files();
   ASSERT_OK(files->make_directory("/models"));
   ASSERT_OK(test::write_synthetic(*files));
@@ -174,16 +175,26 @@ TEST(Engine_forward, names_the_tensor_that_makes_logits_no_numbers) {
       const state::RowId row = engine->kv().add_row();
       const std::vector<int32_t> tokens = {1, 2, 3};
       const Engine::RowTokens work{.row = row, .tokens = tokens};
-      for (int i = 0; i < 2; ++i) {
-        const auto logits = engine->forward({&work, 1});
-        EXPECT_ERROR(logits, kCorrupt, "a scale of block 1 of type q8_0 is not finite");
-        EXPECT_EQ(logits.error().where, "broken.gguf: tensor 'blk.1.ffn_down.weight'");
-      }
-      EXPECT_EQ(*engine->kv().length(row), 0);
+      ASSERT_OK_AND_ASSIGN(const std::span<float> logits, engine->forward({&work, 1}));
+      const Status checked = engine->check_logits(logits);
+      EXPECT_ERROR(checked, kCorrupt, "a scale of block 1 of type q8_0 is not finite");
+      EXPECT_EQ(checked.error().where, "broken.gguf: tensor 'blk.1.ffn_down.weight'");
     }
     return;
   }
   FAIL() << "no such tensor";
+}
+
+// By a broken state, say, which is that of one row.
+TEST(Engine_check_logits, says_when_all_weights_are_numbers) {
+  ASSERT_OK_AND_ASSIGN(const auto engine, open_with({.context_tokens = 64}));
+  EXPECT_OK(engine->check_values());
+  std::vector<float> logits(10, 1.0F);
+  EXPECT_OK(engine->check_logits(logits));
+  for (const float number : {std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
+    logits[7] = number;
+    EXPECT_ERROR(engine->check_logits(logits), kCorrupt, "although all of its weights are");
+  }
 }
 
 TEST(Engine_forward, ends_early_when_it_is_stopped_and_changes_no_row) {
