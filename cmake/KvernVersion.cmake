@@ -4,9 +4,11 @@ find_package(Git QUIET)
 
 function(kvern_add_commit target source)
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/commit")
-  add_custom_target(${target}_commit
-    COMMAND ${CMAKE_COMMAND} "-DGIT=${GIT_EXECUTABLE}" "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DHEADER=${folder}/commit.h"
-      -P "${PROJECT_SOURCE_DIR}/cmake/WriteCommit.cmake"
+  set(write ${CMAKE_COMMAND} "-DGIT=${GIT_EXECUTABLE}" "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DHEADER=${folder}/commit.h"
+    -P "${PROJECT_SOURCE_DIR}/cmake/WriteCommit.cmake")
+  # Also now, for tools that read sources without building them.
+  execute_process(COMMAND ${write})
+  add_custom_target(${target}_commit COMMAND ${write}
     BYPRODUCTS "${folder}/commit.h" COMMENT "" VERBATIM)
   add_dependencies(${target} ${target}_commit)
   set_source_files_properties(${source} PROPERTIES INCLUDE_DIRECTORIES "${folder}")
