@@ -289,17 +289,9 @@ void DiskStore::report_manifest(const ContentName& name, const Error& error) {
 }
 
 void DiskStore::distrust(const PrefixSpace& space, std::span<const int32_t> tokens) {
-  // The last token of a prompt is never looked for.
-  std::vector<int32_t> longer(tokens.begin(), tokens.end());
-  longer.push_back(-1);
-  std::optional<ContentName> last;
-  while (true) {
-    const auto hit = find(space, longer);
-    // One that is given again cannot be put away: read-only, or a disk that fails.
-    if (!hit || !*hit || (*hit)->tokens != std::ssize(tokens) || (*hit)->manifest == last) return;
-    last = (*hit)->manifest;
-    report_manifest(*last, no_good(*last));
-  }
+  for_entries_of(
+      tokens, [&](std::span<const int32_t> prompt) { return find(space, prompt); },
+      [&](const ContentName& name) { report_manifest(name, no_good(name)); });
 }
 
 void DiskStore::touch(const ContentName& manifest) {

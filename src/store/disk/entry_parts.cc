@@ -105,4 +105,19 @@ size_t block_bytes_of(const Manifest& m, size_t index) {
   return block_file_bytes({.geometry = store.text}, payload);
 }
 
+void for_entries_of(std::span<const int32_t> tokens,
+                    const std::function<Result<std::optional<IndexHit>>(std::span<const int32_t>)>& find,
+                    const std::function<void(const ContentName&)>& put_away) {
+  // The last token of a prompt is never looked for.
+  std::vector<int32_t> longer(tokens.begin(), tokens.end());
+  longer.push_back(-1);
+  std::optional<ContentName> last;
+  while (true) {
+    const auto hit = find(longer);
+    if (!hit || !*hit || (*hit)->tokens != std::ssize(tokens) || (*hit)->manifest == last) return;
+    last = (*hit)->manifest;
+    put_away(*last);
+  }
+}
+
 }  // namespace kvern::store

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -13,6 +14,7 @@
 #include "store/block/block_format.h"
 #include "store/block/manifest.h"
 #include "store/disk/new_entry.h"
+#include "store/index/prefix_lookup.h"
 #include "store/prefix/prefix_space.h"
 
 namespace kvern::store {
@@ -54,6 +56,12 @@ BlockInfo block_info_of(const Manifest& manifest, size_t piece);
 std::string_view difference(const BlockInfo& block, const BlockInfo& wanted);
 /// What is wrong with an entry that came whole and gave results that are no numbers.
 Error no_good(const ContentName& entry);
+
+/// Calls `put_away` for each entry of exactly these tokens that `find` gives, until it gives none, or one
+/// that could not be put away and is given again.
+void for_entries_of(std::span<const int32_t> tokens,
+                    const std::function<Result<std::optional<IndexHit>>(std::span<const int32_t>)>& find,
+                    const std::function<void(const ContentName&)>& put_away);
 /// How long the file of that block is.
 size_t block_bytes_of(const Manifest& manifest, size_t piece);
 

@@ -176,15 +176,11 @@ Result<LoadedPiece> RemoteStore::check_piece(const Manifest& manifest, size_t in
 }
 
 void RemoteStore::distrust(const PrefixSpace& space, std::span<const int32_t> tokens) {
-  std::vector<int32_t> longer(tokens.begin(), tokens.end());
-  longer.push_back(-1);
-  std::optional<ContentName> last;
-  while (true) {
-    const auto hit = find(space, longer);
-    if (!hit || !*hit || (*hit)->tokens != std::ssize(tokens) || (*hit)->manifest == last) return;
-    last = (*hit)->manifest;
-    static_cast<void>(report_damage(keys_.manifest(*last), no_good(*last)));
-  }
+  for_entries_of(
+      tokens, [&](std::span<const int32_t> prompt) { return find(space, prompt); },
+      [&](const ContentName& name) {
+        static_cast<void>(report_damage(keys_.manifest(name), no_good(name)));
+      });
 }
 
 Status RemoteStore::erase(const PrefixSpace& space, std::span<const int32_t> tokens) {
