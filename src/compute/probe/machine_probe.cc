@@ -25,7 +25,8 @@ namespace HWY_NAMESPACE {
 namespace probe_detail {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Sums the dwords of `streams` pieces of `bytes` bytes each, 256 bytes from each in turn.
+/// Reads `streams` pieces of `bytes` bytes each, 256 bytes from each in turn. The result depends on all of
+/// them, so that no read is left out.
 uint32_t read_streams(const uint8_t* data, int streams, size_t bytes) {
   const hn::ScalableTag<uint32_t> d;
   constexpr size_t kRun = 256;
@@ -41,7 +42,8 @@ uint32_t read_streams(const uint8_t* data, int streams, size_t bytes) {
       }
     }
   }
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1)));
+  // Not the lanes' sum: GCC's header adds them as signed numbers, which may not overflow.
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Add(sum0, sum1)));
 }
 
 constexpr int kChains = 12;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -51,6 +52,10 @@ class Batch {
   /// Ends all requests with this error, now, and touches nothing but their receivers: for a loop that is at
   /// fault.
   void fail_all(const Error& error);
+
+  /// `call` comes before the last event of each request: stats() tell of the whole request then, so that who
+  /// publishes them shows no older ones to a client that has got its answer.
+  void before_last_events(std::function<void()> call) { before_last_event_ = std::move(call); }
 
   /// Does one step's work; nothing when idle.
   void step();
@@ -209,6 +214,7 @@ class Batch {
   double outside_seconds_ = 0;  // of the step, in passes and sampling
 
   ServiceStats stats_;  // counters alone
+  std::function<void()> before_last_event_ = [] {};
 };
 
 }  // namespace kvern::engine

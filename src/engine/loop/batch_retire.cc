@@ -59,6 +59,7 @@ void Batch::end_request(Request& request) {
       .prefill_ms = began ? milliseconds(request.started, first) : 0,
       .decode_ms = milliseconds(first, now)};
   close(request, AfterRow::kKeep);
+  before_last_event_();
   Status status = deliver_best(request);
   if (status) status = deliver_end(request, end);
   if (!status) deliver_error(request, status.error());
@@ -89,6 +90,7 @@ void Batch::cancel_request(Request& request) {
 void Batch::fail_request(Request& request, Error error, AfterRow after) {
   ++stats_.requests_failed;
   close(request, after);
+  before_last_event_();
   deliver_error(request, error);
 }
 

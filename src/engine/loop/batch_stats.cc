@@ -1,4 +1,5 @@
 // What operators see of a batch.
+#include <algorithm>
 #include <string>
 
 #include "engine/loop/batch.h"
@@ -24,7 +25,7 @@ ServiceStats Batch::stats() const {
   stats.prefix_queries = prefixes.queried_tokens;
   stats.prefix_evictions = prefixes.evictions;
   stats.prefix_entries = prefixes.entries;
-  stats.running = static_cast<int64_t>(running_.size());
+  stats.running = std::ranges::count_if(running_, &Row::open);
   stats.waiting = waiting();
   for (const Restoring& restoring : restoring_)
     stats.restoring += static_cast<int64_t>(restoring.requests.size());

@@ -36,6 +36,7 @@ EngineLoop::EngineLoop(Engine& engine, const Clock& clock, const LoopOptions& op
       tiers_(options.tiers.tiers),
       batch_(std::make_unique<Batch>(engine, clock, options)) {
   stats_ = batch_->stats();
+  batch_->before_last_events([this] { publish_stats(); });
   thread_ = std::thread([this] { run(); });
 }
 
@@ -162,8 +163,14 @@ EngineLoop::Inbox EngineLoop::receive() {
   return inbox;
 }
 
-void EngineLoop::publish() {
+void EngineLoop::publish_stats() {
   const ServiceStats stats = batch_->stats();
+  const MutexLock lock(mutex_);
+  stats_ = stats;
+}
+
+void EngineLoop::publish() {
+  publish_stats();
   const TimePoint now = clock_.now();
   std::optional<std::vector<RowInfo>> rows;
   if (batch_->idle() || now - rows_published_ >= kRowsInterval) {
@@ -171,7 +178,6 @@ void EngineLoop::publish() {
     rows_published_ = now;
   }
   const MutexLock lock(mutex_);
-  stats_ = stats;
   if (rows) rows_.swap(*rows);
   waiting_ = batch_->waiting();
   idle_ = batch_->idle();

@@ -39,7 +39,8 @@ class EngineLoop final : public GenerationService {
 
   Result<Ticket> submit(ServiceRequest request, std::shared_ptr<GenerationSink> sink) override;
   void cancel(Ticket ticket) override;
-  /// As of the end of the last step; exact when nothing is open.
+  /// As of the end of the last step, or of the last end of a request in the running one: a receiver that has
+  /// got its last event finds its request in them. Exact when nothing is open.
   ServiceStats stats() const override;
   /// As of the end of a step at most 20 ms before the last; exact when nothing is open.
   std::vector<RowInfo> rows() const override;
@@ -71,6 +72,7 @@ class EngineLoop final : public GenerationService {
   bool run_once();
   Inbox receive();
   void publish();
+  void publish_stats();
   bool is_quiet() const KVERN_REQUIRES(mutex_);
   void end(const Error* fault);
 

@@ -25,7 +25,7 @@ using test::run_cold;
 using test::tokens_of;
 
 /// Lets another thread wait for the end.
-class WaitingSink final : public RecordingSink {
+class WaitingSink : public RecordingSink {
  public:
   void on_token(TokenEvent event) override {
     RecordingSink::on_token(std::move(event));
@@ -87,6 +87,29 @@ TEST_F(EngineLoopTest, runs_what_is_submitted) {
   EXPECT_EQ(stats.requests_ended, 1U);
   EXPECT_TRUE(stats.healthy);
   EXPECT_TRUE(loop.rows().empty());
+}
+
+// A client that reads the counters behind its answer finds that answer in them.
+TEST_F(EngineLoopTest, counters_tell_of_a_request_before_its_end_is_delivered) {
+  struct AskingSink final : WaitingSink {
+    void on_end(const RequestEnd& value) override {
+      at_end = loop->stats();
+      WaitingSink::on_end(value);
+    }
+    const EngineLoop* loop = nullptr;
+    ServiceStats at_end;
+  };
+  EngineLoop loop(*engine_, *clock_, {});
+  for (uint64_t i = 1; i <= 3; ++i) {
+    auto sink = std::make_shared<AskingSink>();
+    sink->loop = &loop;
+    ASSERT_OK(loop.submit(request_for(tokens_of(1, 30), 10), sink));
+    sink->wait();
+    EXPECT_EQ(sink->at_end.requests_ended, i);
+    EXPECT_EQ(sink->at_end.generated_tokens, 10 * i);
+    EXPECT_EQ(sink->at_end.prompt_tokens, 30 * i);
+    EXPECT_EQ(sink->at_end.running, 0);
+  }
 }
 
 TEST_F(EngineLoopTest, cancels_what_runs_and_what_waits) {
