@@ -1,5 +1,6 @@
 #include "state/attend/tile_kernels.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "compute/kernels/dispatch.h"
@@ -101,10 +102,16 @@ HWY_INLINE void softmax_whole(float* scores, const Logits& logits, float* max, f
 void tile_softmax(const TileSoftmax& tile) {
   int64_t first = 0;
   if constexpr (lanes::kParts == 1) {
-    const auto whole = [&](int64_t q) { return tile.counts[q] == kTile; };
-    for (; tile.logits.softcap == 0.0F && first + 2 <= tile.queries && whole(first) && whole(first + 1);
-         first += 2) {
-      softmax_whole<2>(tile.scores + first * kTile, tile.logits, tile.out.max + first, tile.out.sum + first);
+    const auto whole = [](int32_t count) { return count == kTile; };
+    if (tile.logits.softcap == 0.0F && std::all_of(tile.counts, tile.counts + tile.queries, whole)) {
+      const auto rows = [&]<int kRows>() HWY_ATTR {
+        for (; first + kRows <= tile.queries; first += kRows) {
+          softmax_whole<kRows>(tile.scores + first * kTile, tile.logits, tile.out.max + first,
+                               tile.out.sum + first);
+        }
+      };
+      rows.template operator()<4>();
+      rows.template operator()<2>();
     }
   }
   for (int64_t q = first; q < tile.queries; ++q) {

@@ -2,24 +2,9 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "state/planted_fault.h"
 
 namespace kvern::state {
-
-void KvPieces::push(const KvPiece& piece) {
-  if (piece.begin >= piece.end) return;
-  KVERN_DCHECK(size_ < kCapacity);
-  pieces_[size_++] = piece;
-}
-
-KvPieces KvPieces::clip(int64_t begin, int64_t end) const {
-  KvPieces result;
-  for (const KvPiece& piece : span()) {
-    result.push({std::max(piece.begin, begin), std::min(piece.end, end), piece.form});
-  }
-  return result;
-}
 
 bool KvPieces::operator==(const KvPieces& other) const { return std::ranges::equal(span(), other.span()); }
 

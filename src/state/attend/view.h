@@ -1,10 +1,13 @@
 // Which positions a token sees, and in which form.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+
+#include "base/check.h"
 
 namespace kvern::state {
 
@@ -26,14 +29,35 @@ class KvPieces {
   /// Sinks and window, each in full, encoded and full form again.
   static constexpr size_t kCapacity = 6;
 
+  KvPieces() = default;
+  // Most have one piece: copying six each time took as long as a tile's reductions.
+  KvPieces(const KvPieces& other) { *this = other; }
+  KvPieces& operator=(const KvPieces& other) {
+    size_ = other.size_;
+    pieces_[0] = other.pieces_[0];
+    for (size_t i = 1; i < size_; ++i) pieces_[i] = other.pieces_[i];
+    return *this;
+  }
+  ~KvPieces() = default;
+
   /// Adds a piece; an empty one is left out.
-  void push(const KvPiece& piece);
+  void push(const KvPiece& piece) {
+    if (piece.begin >= piece.end) return;
+    KVERN_DCHECK(size_ < kCapacity);
+    pieces_[size_++] = piece;
+  }
   std::span<const KvPiece> span() const { return {pieces_.data(), size_}; }
   bool empty() const { return size_ == 0; }
   const KvPiece& front() const { return pieces_[0]; }
   const KvPiece& back() const { return pieces_[size_ - 1]; }
   /// The parts inside [begin, end).
-  KvPieces clip(int64_t begin, int64_t end) const;
+  KvPieces clip(int64_t begin, int64_t end) const {
+    KvPieces result;
+    for (const KvPiece& piece : span()) {
+      result.push({std::max(piece.begin, begin), std::min(piece.end, end), piece.form});
+    }
+    return result;
+  }
   bool operator==(const KvPieces& other) const;
 
  private:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -27,7 +28,10 @@ constexpr int64_t padded(int64_t dim) { return (dim + 15) / 16 * 16; }
 /// What kernels must know of the vectors of a head.
 struct VectorShape {
   int64_t dim = 0;
-  int64_t group = 0;  ///< numbers that share a scale; 0 where the codec has no groups
+  int64_t group = 0;  ///< numbers that share a scale, a power of two; 0 where the codec has no groups
+
+  /// Of a vector, for codecs with groups. A shift: kernels ask often, and a division takes as long as a row.
+  constexpr int64_t groups() const { return dim >> std::countr_zero(static_cast<uint64_t>(group)); }
 };
 
 /// Consecutive positions of one head in storage; in each plane, record i follows record i - 1. Borrowed.

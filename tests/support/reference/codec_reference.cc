@@ -19,8 +19,7 @@ using state::CodecKind;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kTurboEpsilon = 1e-8F;
-/// The largest integer factor of weights of values with more than 4 bits and of queries of keys with more
-/// than 5; of others.
+/// The largest integer factor of weights of values with more than 4 bits; of others and of queries.
 constexpr float kWide = 32639.0F;
 constexpr float kNarrow = 127.0F;
 
@@ -416,7 +415,7 @@ ReadQuery read_query(const Codec& codec, std::span<const float> q) {
   }
   const auto group = static_cast<size_t>(codec.group);
   for (size_t g = 0; g < q.size() / group; ++g) {
-    const Integers part = to_integers(q.subspan(g * group, group), codec.bits > 5 ? kWide : kNarrow);
+    const Integers part = to_integers(q.subspan(g * group, group), kNarrow);
     out.integers.insert(out.integers.end(), part.values.begin(), part.values.end());
     out.groups.push_back({part.step, std::accumulate(part.values.begin(), part.values.end(), 0)});
   }

@@ -15,8 +15,14 @@ namespace kvern::state {
 namespace HWY_NAMESPACE {
 namespace integer {
 
-/// Where the codes of consecutive vectors lie.
-using Records = const std::byte* const*;
+/// The codes of consecutive vectors.
+struct Records {
+  const std::byte* first;
+  int64_t stride;
+
+  HWY_INLINE const std::byte* operator[](int64_t i) const { return first + i * stride; }
+  HWY_INLINE Records from(int64_t i) const { return {first + i * stride, stride}; }
+};
 /// Codes are handled 32 numbers at a time, a divisor of every group.
 constexpr int64_t kUnit = 32;
 
@@ -26,7 +32,7 @@ HWY_INLINE hn::Vec<hn::Full128<uint8_t>> load_16(const std::byte* p) {
 
 // 16 bytes from byte `at` of records[0], records[kStride], records[2 kStride], …, one 128-bit block each.
 template <int kStride>
-HWY_INLINE IntVector load_blocks(Records records, int64_t at) {
+HWY_INLINE IntVector load_blocks(const Records& records, int64_t at) {
 #if HWY_TARGET <= HWY_AVX3
   // Loads under masks, which leave the shuffle ports to the transpositions.
   __m512i v = _mm512_castsi128_si512(load_16(records[0] + at).raw);
@@ -42,16 +48,16 @@ HWY_INLINE IntVector load_blocks(Records records, int64_t at) {
 }
 
 /// Four rows of 16 keys: row j has bytes at + 4j to at + 4j + 3 of each key's record.
-HWY_INLINE void load_key_dwords(Records records, int64_t at, I32x16* rows) {
+HWY_INLINE void load_key_dwords(const Records& records, int64_t at, I32x16* rows) {
   const hn::Repartition<uint64_t, IntTag> wide;
   const IntTag d;
 #pragma GCC unroll 4
   for (int part = 0; part < kParts; ++part) {
-    const Records first = records + part * kWidth;
+    const Records first = records.from(part * kWidth);
     const IntVector a = load_blocks<4>(first, at);
-    const IntVector b = load_blocks<4>(first + 1, at);
-    const IntVector c = load_blocks<4>(first + 2, at);
-    const IntVector e = load_blocks<4>(first + 3, at);
+    const IntVector b = load_blocks<4>(first.from(1), at);
+    const IntVector c = load_blocks<4>(first.from(2), at);
+    const IntVector e = load_blocks<4>(first.from(3), at);
     const auto ab_low = hn::BitCast(wide, hn::InterleaveLower(d, a, b));
     const auto ab_high = hn::BitCast(wide, hn::InterleaveUpper(d, a, b));
     const auto ce_low = hn::BitCast(wide, hn::InterleaveLower(d, c, e));
@@ -64,7 +70,7 @@ HWY_INLINE void load_key_dwords(Records records, int64_t at, I32x16* rows) {
 }
 
 /// Dword i of the result has byte at + i of four consecutive records.
-HWY_INLINE I32x16 load_value_bytes(Records records, int64_t at) {
+HWY_INLINE I32x16 load_value_bytes(const Records& records, int64_t at) {
 #if HWY_TARGET <= HWY_AVX3
   // The records lie in the four blocks: a transposition of 4 x 16 bytes.
   const __m512i v = load_blocks<1>(records, at).raw;

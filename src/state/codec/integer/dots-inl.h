@@ -112,11 +112,6 @@ HWY_INLINE void add_products(Dot& dot, const Codes& codes, const Factors& factor
   dot.high = dot_bytes(dot.high, codes, factors.high);
   dot.low = dot_bytes(dot.low, codes, factors.low);
 }
-/// With factors 4 * step to 4 * step + 3, which serve these codes only.
-HWY_INLINE void add_products(Dot& dot, const Codes& codes, const FactorRow& row, int64_t step) {
-  dot.high = dot_bytes(dot.high, codes, row.first + kFactorStep * step);
-  dot.low = dot_bytes(dot.low, codes, row.second + kFactorStep * step);
-}
 HWY_INLINE I32x16 total(const Dot& dot) {
   return {{hn::Vec<IntTag>{_mm512_add_epi32(_mm512_slli_epi32(dot.high, 8), dot.low)}}};
 }
@@ -126,6 +121,7 @@ struct NarrowDot {
   __m512i sum;
 };
 HWY_INLINE void clear(NarrowDot& dot) { dot.sum = _mm512_setzero_si512(); }
+/// With factors 4 * step to 4 * step + 3, which serve these codes only.
 HWY_INLINE void add_products(NarrowDot& dot, const Codes& codes, const FactorRow& row, int64_t step) {
   dot.sum = dot_bytes(dot.sum, codes, row.second + kFactorStep * step);
 }

@@ -47,22 +47,18 @@ struct FloatParameters {
   static HWY_INLINE F32x16 bias(const Raw*, const Raw* second) { return lanes::load(second); }
 };
 
-using state::integer::FactorWidth;
-
-/// kFlip: stored bytes are signed, 128 less than the code. kFactors: which factors have one byte.
+/// kFlip: stored bytes are signed, 128 less than the code. kNarrow: weights of values have one byte.
 template <int kBitCount, typename ParametersType, bool kFlip = false,
-          FactorWidth kFactors = state::integer::factor_width(kBitCount)>
+          bool kNarrow = state::integer::narrow_weights(kBitCount)>
 struct Form {
   static constexpr int kBits = kBitCount;
   using Parameters = ParametersType;
   using Raw = typename Parameters::Raw;
-  static constexpr FactorWidth kFactorWidth = kFactors;
-  static constexpr bool kNarrowQueries = kFactors != FactorWidth::kWide;
-  static constexpr bool kNarrowWeights = kFactors == FactorWidth::kNarrow;
-  using KeyDot = std::conditional_t<kNarrowQueries, NarrowDot, Dot>;
-  using ValueDot = std::conditional_t<kNarrowWeights, NarrowDot, Dot>;
-  static constexpr float kQueryLimit = kNarrowQueries ? kNarrowLimit : kWideLimit;
-  static constexpr float kWeightLimit = kNarrowWeights ? kNarrowLimit : kWideLimit;
+  static constexpr bool kNarrowWeights = kNarrow;
+  using KeyDot = NarrowDot;
+  using ValueDot = std::conditional_t<kNarrow, NarrowDot, Dot>;
+  static constexpr float kQueryLimit = kNarrowLimit;
+  static constexpr float kWeightLimit = kNarrow ? kNarrowLimit : kWideLimit;
   /// Read as they are; other forms are unpacked to 8 bits first.
   static constexpr bool kDirect = kBits == 8 || kBits == 4;
   /// Whether a unit comes as its even dimensions, then its odd ones: each byte holds one of each.
@@ -70,12 +66,12 @@ struct Form {
 
   static constexpr int64_t code_bytes(int64_t numbers) { return numbers * kBits / 8; }
   static std::array<int64_t, 3> record_bytes(const VectorShape& shape) {
-    const int64_t parameters = shape.dim / shape.group * static_cast<int64_t>(sizeof(Raw));
+    const int64_t parameters = shape.groups() * static_cast<int64_t>(sizeof(Raw));
     return {code_bytes(shape.dim), parameters, parameters};
   }
 
   /// Sixteen keys, numbers at… of their records: eight rows, each four numbers of a key in a dword.
-  static HWY_INLINE void key_rows(Records records, int64_t number, I32x16* rows) {
+  static HWY_INLINE void key_rows(const Records& records, int64_t number, I32x16* rows) {
     if constexpr (kPairs) {
       I32x16 packed[4];
       load_key_dwords(records, number / 2, packed);
@@ -96,7 +92,7 @@ struct Form {
 
   /// Four values, one unit of dimensions from number on: two vectors of 16 dimensions, each four values of a
   /// dimension in a dword.
-  static HWY_INLINE void value_vectors(Records records, int64_t number, I32x16* out) {
+  static HWY_INLINE void value_vectors(const Records& records, int64_t number, I32x16* out) {
     if constexpr (kPairs) {
       const I32x16 packed = load_value_bytes(records, number / 2);
       out[0] = low_nibbles(packed);
@@ -114,7 +110,7 @@ struct Form {
 
 /// A form of one byte for each code, what other forms are unpacked to.
 template <typename F>
-using BytesOf = Form<8, typename F::Parameters, false, F::kFactorWidth>;
+using BytesOf = Form<8, typename F::Parameters, false, F::kNarrowWeights>;
 
 /// One group of a vector's codes, as bytes.
 template <typename F>

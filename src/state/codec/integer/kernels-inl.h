@@ -69,7 +69,7 @@ HWY_INLINE void unsigned_codes(const std::byte* record, int64_t number, int64_t 
 /// number = fma(code, scale, bias).
 template <typename F>
 void decode(const VectorShape& shape, const EncodedRun& from, float* out) {
-  const int64_t groups = shape.dim / shape.group;
+  const int64_t groups = shape.groups();
   for (int64_t i = 0; i < from.count; ++i) {
     for (int64_t g = 0; g < groups; ++g, out += shape.group) {
       F32x16 scale;
@@ -87,7 +87,7 @@ void decode(const VectorShape& shape, const EncodedRun& from, float* out) {
 /// To one byte for each code, scales and biases in single precision.
 template <typename F, bool kFlip>
 void unpack(const VectorShape& shape, const EncodedRun& from, const EncodedRun& to) {
-  const int64_t groups = shape.dim / shape.group;
+  const int64_t groups = shape.groups();
   auto* codes = reinterpret_cast<uint8_t*>(to.planes[0]);
   for (int64_t i = 0; i < from.count; ++i, codes += shape.dim) {
     const std::byte* record = from.planes[0] + i * F::code_bytes(shape.dim);
@@ -151,7 +151,7 @@ struct GroupNumbers {
 template <typename F, typename Encoder>
 void encode(const EncodeTask& task, const EncodedRun& to) {
   const VectorShape& shape = task.shape;
-  const int64_t groups = shape.dim / shape.group;
+  const int64_t groups = shape.groups();
   for (int64_t i = 0; i < to.count; ++i) {
     const float* from = task.from + i * task.stride;
     std::byte* record = to.planes[0] + i * F::code_bytes(shape.dim);

@@ -10,14 +10,9 @@ inline constexpr int64_t kMinGroup = 32;
 inline constexpr int64_t kMaxGroup = 128;
 inline constexpr int64_t kMaxGroups = kMaxDim / kMinGroup;
 
-/// What is held to 8 bits, not 16, before it is multiplied with codes: beside the error of few bits, that of
-/// a query or of weights is small, and products take half the time.
-enum class FactorWidth : uint8_t { kWide, kNarrowQueries, kNarrow };
-
-/// For codes of `bits`.
-constexpr FactorWidth factor_width(int bits) {
-  if (bits > 5) return FactorWidth::kWide;
-  return bits == 5 ? FactorWidth::kNarrowQueries : FactorWidth::kNarrow;
-}
+/// Whether weights of values with codes of so many bits are held to 8 bits, not 16, before they are
+/// multiplied with codes. Beside the error of few bits that of a weight is small, and products take half the
+/// time. Queries have 8 bits for every key: their step is that of codes of 8 bits.
+constexpr bool narrow_weights(int bits) { return bits <= 4; }
 
 }  // namespace kvern::state::integer

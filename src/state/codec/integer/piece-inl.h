@@ -49,128 +49,179 @@ class RunCursor {
 };
 
 /// Fetches the planes of runs into L2, some cache lines at a time: many requests at once would block the
-/// loads. What is beyond kMaxLines is left to the processor's own prefetching.
+/// loads. What is beyond kMaxRanges is left to the processor's own prefetching.
 class FetchAhead {
  public:
   /// The planes of `runs`, whose records have `bytes`, in `steps` steps.
   HWY_INLINE void plan(EncodedRuns runs, const std::array<int64_t, 3>& bytes, int64_t steps) {
-    int64_t count = 0;
+    int64_t lines = 0;
+    count_ = 0;
     for (const EncodedRun& run : runs) {
-      for (size_t plane = 0; plane < 3; ++plane) {
-        const int64_t lines = std::min((run.count * bytes[plane] + 63) / 64, kMaxLines - count);
-        const std::byte* p = run.planes[plane];
-        for (int64_t i = 0; i < lines; ++i, p += 64) lines_[count + i] = p;
-        count += lines;
+      for (size_t plane = 0; plane < 3 && count_ < kMaxRanges; ++plane) {
+        const std::byte* first = run.planes[plane];
+        const int64_t length = run.count * bytes[plane];
+        ranges_[count_++] = {first, first + length};
+        lines += (length + 63) / 64;
       }
     }
     next_ = 0;
-    count_ = count;
-    each_ = (count + steps - 1) / steps;
+    now_ = {};
+    each_ = (lines + steps - 1) / steps;
   }
 
   HWY_INLINE void step() {
-    const int64_t end = std::min(next_ + each_, count_);
-    for (; next_ < end; ++next_) __builtin_prefetch(lines_[next_], 0, 2);
+    for (int64_t i = 0; i < each_; ++i) {
+      if (now_.next >= now_.end) {
+        if (next_ == count_) return;
+        now_ = ranges_[next_++];
+      }
+      __builtin_prefetch(now_.next, 0, 2);
+      now_.next += 64;
+    }
   }
 
  private:
-  static constexpr int64_t kMaxLines = 320;
-  const std::byte* lines_[kMaxLines];
+  static constexpr int64_t kMaxRanges = 24;
+  struct Range {
+    const std::byte* next;
+    const std::byte* end;
+  };
+  Range ranges_[kMaxRanges];
+  Range now_;
   int64_t next_;
   int64_t count_;
   int64_t each_;
 };
 
+constexpr int64_t kBlock = 16;
+constexpr int64_t kBlocks = kTile / kBlock;
+
 /// Scratch on the stack; only the part that `count` and the shape need is ever touched.
 template <typename F>
-struct Piece {
-  using Raw = typename F::Raw;
-
+class Piece {
+ public:
   int64_t count;
-  /// Of each vector; the last one stands for those up to the next multiple of 16.
-  const std::byte* codes[kTile];
-  alignas(64) Raw first[kMaxGroups * kTile];   ///< [group][kTile] of plane 1, zero beyond the count
-  alignas(64) Raw second[kMaxGroups * kTile];  ///< of plane 2
 
-  int64_t blocks() const { return (count + 15) / 16; }
+  int64_t blocks() const { return (count + kBlock - 1) / kBlock; }
 
   void fill(RunCursor& cursor, const VectorShape& shape) {
-    const int64_t groups = shape.dim / shape.group;
-    const int64_t record = F::code_bytes(shape.dim);
+    groups_ = shape.groups();
+    record_ = F::code_bytes(shape.dim);
     count = 0;
-    while (count < kTile) {
-      const RunCursor::Stretch stretch = cursor.next(kTile - count);
-      if (stretch.count == 0) break;
-      const std::byte* p = stretch.run->planes[0] + stretch.first * record;
-      for (int64_t i = 0; i < stretch.count; ++i, p += record) codes[count + i] = p;
-      copy(stretch, 1, groups, first + count);
-      copy(stretch, 2, groups, second + count);
-      count += stretch.count;
+    for (int64_t b = 0; b < kBlocks; ++b) {
+      const RunCursor::Stretch stretch = cursor.next(kBlock);
+      if (stretch.count == kBlock) {
+        place(stretch, b);
+        count += kBlock;
+      } else if (stretch.count > 0) {
+        count += gather(stretch, cursor, b);
+      }
+      if (count < (b + 1) * kBlock) break;
     }
-    if (count == kTile) return;
-    for (int64_t i = count; i < blocks() * 16; ++i) codes[i] = codes[count - 1];
-    for (int64_t g = 0; g < groups; ++g) {
-      std::fill(first + g * kTile + count, first + (g + 1) * kTile, Raw{0});
-      std::fill(second + g * kTile + count, second + (g + 1) * kTile, Raw{0});
-    }
+    static constexpr Raw kZeros[kMaxGroups * kBlock] = {};
+    for (int64_t b = blocks(); b < kBlocks; ++b) first_[b] = second_[b] = kZeros;
   }
 
-  F32x16 scale(int64_t group, int64_t block) const {
-    const int64_t at = group * kTile + block * 16;
-    return F::Parameters::scale(first + at, second + at);
+  /// The codes of a block's sixteen vectors. Those beyond the count are zero.
+  HWY_INLINE Records codes(int64_t block) const { return {codes_[block], record_}; }
+  /// The parameters of a block's vectors in one group, zero beyond the count, also in blocks beyond it.
+  HWY_INLINE F32x16 scale(int64_t group, int64_t block) const {
+    return F::Parameters::scale(first_[block] + group * kBlock, second_[block] + group * kBlock);
   }
-  F32x16 bias(int64_t group, int64_t block) const {
-    const int64_t at = group * kTile + block * 16;
-    return F::Parameters::bias(first + at, second + at);
+  HWY_INLINE F32x16 bias(int64_t group, int64_t block) const {
+    return F::Parameters::bias(first_[block] + group * kBlock, second_[block] + group * kBlock);
   }
 
  private:
-  // Parameters [vector][group] of a plane to [group][vector].
-  static HWY_INLINE void copy(const RunCursor::Stretch& stretch, size_t plane, int64_t groups, Raw* out) {
-    const std::byte* from =
-        stretch.run->planes[plane] + stretch.first * groups * static_cast<int64_t>(sizeof(Raw));
-    if (groups == 1) {
-      std::memcpy(out, from, static_cast<size_t>(stretch.count) * sizeof(Raw));
-      return;
-    }
-    int64_t i = 0;
+  using Raw = typename F::Raw;
+
+  static HWY_INLINE const Raw* parameters(const RunCursor::Stretch& stretch, size_t plane, int64_t groups) {
+    return reinterpret_cast<const Raw*>(stretch.run->planes[plane]) + stretch.first * groups;
+  }
+
+  // A block that lies in one run is read there.
+  HWY_INLINE void place(const RunCursor::Stretch& stretch, int64_t block) {
+    codes_[block] = stretch.run->planes[0] + stretch.first * record_;
+    first_[block] = parameters(stretch, 1, groups_);
+    second_[block] = parameters(stretch, 2, groups_);
+    if (groups_ == 1) return;
+    Raw* first = own_first_ + block * groups_ * kBlock;
+    Raw* second = own_second_ + block * groups_ * kBlock;
+    transpose(first_[block], first);
+    transpose(second_[block], second);
+    first_[block] = first;
+    second_[block] = second;
+  }
+
+  // Parameters [kBlock][groups] to [groups][kBlock].
+  HWY_INLINE void transpose(const Raw* from, Raw* to) const {
     const hn::CappedTag<Raw, 16> d;
     constexpr auto kStep = static_cast<int64_t>(hn::MaxLanes(d));
-    if (groups == 2) {
-      for (; i + kStep <= stretch.count; i += kStep, from += 2 * kStep * sizeof(Raw)) {
+    for (int64_t i = 0; i < kBlock; i += kStep, from += kStep * groups_) {
+      if (groups_ == 2) {
         hn::Vec<decltype(d)> a, b;
-        hn::LoadInterleaved2(d, reinterpret_cast<const Raw*>(from), a, b);
-        hn::StoreU(a, d, out + i);
-        hn::StoreU(b, d, out + kTile + i);
-      }
-    } else if (groups == 4) {
-      for (; i + kStep <= stretch.count; i += kStep, from += 4 * kStep * sizeof(Raw)) {
+        hn::LoadInterleaved2(d, from, a, b);
+        hn::StoreU(a, d, to + i);
+        hn::StoreU(b, d, to + kBlock + i);
+      } else if (groups_ == 4) {
         hn::Vec<decltype(d)> a, b, c, e;
-        hn::LoadInterleaved4(d, reinterpret_cast<const Raw*>(from), a, b, c, e);
-        hn::StoreU(a, d, out + i);
-        hn::StoreU(b, d, out + kTile + i);
-        hn::StoreU(c, d, out + 2 * kTile + i);
-        hn::StoreU(e, d, out + 3 * kTile + i);
+        hn::LoadInterleaved4(d, from, a, b, c, e);
+        hn::StoreU(a, d, to + i);
+        hn::StoreU(b, d, to + kBlock + i);
+        hn::StoreU(c, d, to + 2 * kBlock + i);
+        hn::StoreU(e, d, to + 3 * kBlock + i);
+      } else {
+        for (int64_t n = 0; n < kStep * groups_; ++n) to[n % groups_ * kBlock + i + n / groups_] = from[n];
       }
-    }
-    for (; i < stretch.count; ++i) {
-      for (int64_t g = 0; g < groups; ++g, from += sizeof(Raw))
-        std::memcpy(out + g * kTile + i, from, sizeof(Raw));
     }
   }
+
+  // A block of several runs, or the last one, is brought together. Returns how many vectors it has.
+  HWY_NOINLINE int64_t gather(RunCursor::Stretch stretch, RunCursor& cursor, int64_t block) {
+    std::byte* codes = own_codes_ + block * kBlock * record_;
+    Raw* first = own_first_ + block * groups_ * kBlock;
+    Raw* second = own_second_ + block * groups_ * kBlock;
+    std::fill_n(codes, kBlock * record_, std::byte{0});
+    std::fill_n(first, groups_ * kBlock, Raw{0});
+    std::fill_n(second, groups_ * kBlock, Raw{0});
+    codes_[block] = codes;
+    first_[block] = first;
+    second_[block] = second;
+    int64_t n = 0;
+    for (; stretch.count > 0; stretch = cursor.next(kBlock - n)) {
+      std::copy_n(stretch.run->planes[0] + stretch.first * record_, stretch.count * record_,
+                  codes + n * record_);
+      const Raw* from_first = parameters(stretch, 1, groups_);
+      const Raw* from_second = parameters(stretch, 2, groups_);
+      for (int64_t i = 0; i < stretch.count * groups_; ++i) {
+        const int64_t to = i % groups_ * kBlock + n + i / groups_;
+        first[to] = from_first[i];
+        second[to] = from_second[i];
+      }
+      n += stretch.count;
+      if (n == kBlock) break;
+    }
+    return n;
+  }
+
+  int64_t groups_;
+  int64_t record_;
+  const std::byte* codes_[kBlocks];
+  const Raw* first_[kBlocks];  ///< plane 1: [group][kBlock]
+  const Raw* second_[kBlocks];
+  alignas(64) Raw own_first_[kMaxGroups * kTile];
+  alignas(64) Raw own_second_[kMaxGroups * kTile];
+  alignas(64) std::byte own_codes_[kTile * state::integer::kMaxDim];
 };
 
-/// The codes of 16 * blocks vectors of a piece in one group, for forms that are not read directly.
-struct UnpackedGroup {
-  alignas(64) uint8_t bytes[kTile * state::integer::kMaxGroup];
-  const std::byte* codes[kTile];
+/// The codes of a block in one group, for forms that are not read directly.
+struct UnpackedBlock {
+  alignas(64) uint8_t bytes[kBlock * state::integer::kMaxGroup];
 
   template <typename F>
-  void fill(Records records, int64_t vectors, int64_t number, int64_t group) {
-    for (int64_t i = 0; i < vectors; ++i) {
-      unpack_group<F>(records[i], number, group, bytes + i * group);
-      codes[i] = reinterpret_cast<const std::byte*>(bytes + i * group);
-    }
+  HWY_INLINE Records fill(const Records& records, int64_t number, int64_t group) {
+    for (int64_t i = 0; i < kBlock; ++i) unpack_group<F>(records[i], number, group, bytes + i * group);
+    return {reinterpret_cast<const std::byte*>(bytes), group};
   }
 };
 

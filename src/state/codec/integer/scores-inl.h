@@ -28,7 +28,7 @@ struct QueryView {
 };
 
 struct QueryForm {
-  explicit QueryForm(const VectorShape& shape) : dim(shape.dim), groups(shape.dim / shape.group) {}
+  explicit QueryForm(const VectorShape& shape) : dim(shape.dim), groups(shape.groups()) {}
   int64_t dim;
   int64_t groups;
 
@@ -101,7 +101,7 @@ struct QueryRows {
 };
 
 template <typename F, int kRows>
-HWY_INLINE void add_key_units(Records records, int64_t number, int64_t count,
+HWY_INLINE void add_key_units(const Records& records, int64_t number, int64_t count,
                               const FactorRow (&factors)[kRows], typename F::KeyDot (&dots)[kRows],
                               FetchAhead& meanwhile) {
   for (int64_t unit = 0; unit < count / kUnit; ++unit) {
@@ -130,7 +130,7 @@ HWY_INLINE void score_block(const Piece<F>& piece, int64_t block, const QueryRow
   F32x16 acc[kRows];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) acc[r] = lanes::zero();
-  for (int64_t g = 0; g < shape.dim / shape.group; ++g) {
+  for (int64_t g = 0; g < shape.groups(); ++g) {
     const int64_t number = g * shape.group;
     typename F::KeyDot dots[kRows];
     FactorRow factors[kRows];
@@ -140,11 +140,11 @@ HWY_INLINE void score_block(const Piece<F>& piece, int64_t block, const QueryRow
       factors[r] = factor_row(queries.views[r].factors, shape.dim, number);
     }
     if constexpr (F::kDirect) {
-      add_key_units<F, kRows>(piece.codes + 16 * block, number, shape.group, factors, dots, meanwhile);
+      add_key_units<F, kRows>(piece.codes(block), number, shape.group, factors, dots, meanwhile);
     } else {
-      UnpackedGroup group;
-      group.template fill<F>(piece.codes + 16 * block, 16, number, shape.group);
-      add_key_units<BytesOf<F>, kRows>(group.codes, 0, shape.group, factors, dots, meanwhile);
+      UnpackedBlock unpacked;
+      const Records codes = unpacked.fill<F>(piece.codes(block), number, shape.group);
+      add_key_units<BytesOf<F>, kRows>(codes, 0, shape.group, factors, dots, meanwhile);
     }
     const F32x16 scale = piece.scale(g, block);
     const F32x16 bias = piece.bias(g, block);

@@ -18,8 +18,6 @@ namespace kvern::state {
 namespace HWY_NAMESPACE {
 namespace integer {
 
-constexpr int kBlocks = kTile / 16;
-
 /// The weights of kRows queries, zero up to kTile.
 template <int kRows>
 struct WeightRows {
@@ -97,25 +95,34 @@ HWY_INLINE auto load_weights(const FactorRow& row, int64_t step) {
   }
 }
 
+/// The codes of the blocks of a piece.
+struct BlockCodes {
+  Records records[kBlocks];
+  int64_t blocks;
+};
+
 /// Sums of one unit of dimensions over all values: two vectors of 16 for each of kRows queries.
 template <typename F, int kRows>
-HWY_INLINE void unit_dots(Records records, int64_t fours, int64_t number, const GroupFactors<kRows>& weights,
+HWY_INLINE void unit_dots(const BlockCodes& codes, int64_t number, const GroupFactors<kRows>& weights,
                           typename F::ValueDot (&dots)[kRows][2], FetchAhead& meanwhile) {
   FactorRow factors[kRows];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
     factors[r] = factor_row(weights.factors + r * factor_bytes(kTile), kTile, 0);
   }
-  for (int64_t i = 0; i < fours; ++i) {
+  for (int64_t b = 0; b < codes.blocks; ++b) {
     meanwhile.step();
-    I32x16 vectors[2];
-    F::value_vectors(records + 4 * i, number, vectors);
-    const Codes codes[2] = {expand(vectors[0]), expand(vectors[1])};
 #pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) {
-      const auto f = load_weights<F>(factors[r], i);
-      add_products(dots[r][0], codes[0], f);
-      add_products(dots[r][1], codes[1], f);
+    for (int64_t i = 0; i < 4; ++i) {
+      I32x16 vectors[2];
+      F::value_vectors(codes.records[b].from(4 * i), number, vectors);
+      const Codes expanded[2] = {expand(vectors[0]), expand(vectors[1])};
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        const auto f = load_weights<F>(factors[r], 4 * b + i);
+        add_products(dots[r][0], expanded[0], f);
+        add_products(dots[r][1], expanded[1], f);
+      }
     }
   }
 }
@@ -140,7 +147,7 @@ HWY_INLINE void in_order(const typename F::ValueDot (&dots)[2], F32x16 (&out)[2]
 }
 
 template <typename F, int kRows>
-HWY_INLINE void add_unit(Records records, int64_t fours, int64_t number, const GroupFactors<kRows>& weights,
+HWY_INLINE void add_unit(const BlockCodes& codes, int64_t number, const GroupFactors<kRows>& weights,
                          float* sums, int64_t stride, FetchAhead& meanwhile) {
   typename F::ValueDot dots[kRows][2];
 #pragma GCC unroll 4
@@ -148,7 +155,7 @@ HWY_INLINE void add_unit(Records records, int64_t fours, int64_t number, const G
     clear(dots[r][0]);
     clear(dots[r][1]);
   }
-  unit_dots<F, kRows>(records, fours, number, weights, dots, meanwhile);
+  unit_dots<F, kRows>(codes, number, weights, dots, meanwhile);
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
     F32x16 products[2];
@@ -166,20 +173,25 @@ template <typename F, int kRows>
 HWY_NOINLINE void sum_rows(const AccumulateTask& task, int64_t q, const Piece<F>& piece,
                            FetchAhead& meanwhile) {
   const WeightRows<kRows> rows(task, q, piece.count);
-  const int64_t fours = (piece.count + 3) / 4;
   const int64_t stride = padded(task.shape.dim);
-  for (int64_t g = 0; g < task.shape.dim / task.shape.group; ++g) {
+  for (int64_t g = 0; g < task.shape.groups(); ++g) {
     GroupFactors<kRows> weights;
     weights.fill(piece, g, rows);
     const int64_t number = g * task.shape.group;
-    UnpackedGroup group;
-    if constexpr (!F::kDirect) group.template fill<F>(piece.codes, 4 * fours, number, task.shape.group);
+    UnpackedBlock unpacked[F::kDirect ? 1 : kBlocks];
+    BlockCodes codes{.records = {}, .blocks = piece.blocks()};
+    for (int64_t b = 0; b < codes.blocks; ++b) {
+      codes.records[b] = piece.codes(b);
+      if constexpr (!F::kDirect) {
+        codes.records[b] = unpacked[b].template fill<F>(codes.records[b], number, task.shape.group);
+      }
+    }
     for (int64_t u = 0; u < task.shape.group / kUnit; ++u) {
       float* sums = task.sums + q * stride + number + u * kUnit;
       if constexpr (F::kDirect) {
-        add_unit<F, kRows>(piece.codes, fours, number + u * kUnit, weights, sums, stride, meanwhile);
+        add_unit<F, kRows>(codes, number + u * kUnit, weights, sums, stride, meanwhile);
       } else {
-        add_unit<BytesOf<F>, kRows>(group.codes, fours, u * kUnit, weights, sums, stride, meanwhile);
+        add_unit<BytesOf<F>, kRows>(codes, u * kUnit, weights, sums, stride, meanwhile);
       }
     }
   }
@@ -192,7 +204,7 @@ void accumulate(const AccumulateTask& task, EncodedRuns values) {
   piece.fill(cursor, task.shape);
   if (piece.count == 0) return;
   FetchAhead meanwhile;
-  meanwhile.plan(task.next, F::record_bytes(task.shape), 4 * piece.blocks() * task.shape.dim / kUnit);
+  meanwhile.plan(task.next, F::record_bytes(task.shape), piece.blocks() * task.shape.dim / kUnit);
   int64_t q = 0;
   for (; q + 4 <= task.count; q += 4) sum_rows<F, 4>(task, q, piece, meanwhile);
   for (; q + 2 <= task.count; q += 2) sum_rows<F, 2>(task, q, piece, meanwhile);

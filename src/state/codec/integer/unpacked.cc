@@ -21,9 +21,9 @@ void no_encode(const EncodeTask&, const EncodedRun&) { KVERN_CHECK(false); }
 
 }  // namespace
 
-template <state::integer::FactorWidth kFactors>
+template <bool kNarrow>
 const CodecKernels& unpacked_kernels() {
-  using F = integer::Form<8, integer::FloatParameters, false, kFactors>;
+  using F = integer::Form<8, integer::FloatParameters, false, kNarrow>;
   static constexpr CodecKernels kKernels = {&no_encode,
                                             &integer::decode<F>,
                                             &integer::query_bytes,
@@ -46,13 +46,13 @@ size_t record_bytes(const Codec& codec, int plane, int64_t dim) {
   return static_cast<size_t>(plane == 0 ? dim : dim / codec.group * 4);
 }
 
-template <FactorWidth kFactors>
+template <bool kNarrow>
 const CodecKernels& kernels(compute::CpuTarget target) {
-  static constexpr auto kKernels = KVERN_TARGET_TABLE(unpacked_kernels<kFactors>);
+  static constexpr auto kKernels = KVERN_TARGET_TABLE(unpacked_kernels<kNarrow>);
   return kKernels[target]();
 }
 
-template <FactorWidth kFactors>
+template <bool kNarrow>
 constexpr Codec unpacked(std::string_view name, int64_t group) {
   return {.kind = CodecKind::kAffine,
           .bits = 8,
@@ -61,17 +61,15 @@ constexpr Codec unpacked(std::string_view name, int64_t group) {
           .planes = 3,
           .takes = &takes_groups,
           .record_bytes = &record_bytes,
-          .kernels = &kernels<kFactors>};
+          .kernels = &kernels<kNarrow>};
 }
 
 }  // namespace
 
-constinit const std::array<Codec, 9> kUnpackedForms = {
-    {unpacked<FactorWidth::kWide>("unpacked32", 32), unpacked<FactorWidth::kWide>("unpacked64", 64),
-     unpacked<FactorWidth::kWide>("unpacked128", 128), unpacked<FactorWidth::kNarrowQueries>("queries32", 32),
-     unpacked<FactorWidth::kNarrowQueries>("queries64", 64),
-     unpacked<FactorWidth::kNarrowQueries>("queries128", 128), unpacked<FactorWidth::kNarrow>("narrow32", 32),
-     unpacked<FactorWidth::kNarrow>("narrow64", 64), unpacked<FactorWidth::kNarrow>("narrow128", 128)}};
+constinit const std::array<Codec, 6> kUnpackedForms = {
+    {unpacked<false>("unpacked32", 32), unpacked<false>("unpacked64", 64),
+     unpacked<false>("unpacked128", 128), unpacked<true>("narrow32", 32), unpacked<true>("narrow64", 64),
+     unpacked<true>("narrow128", 128)}};
 
 bool takes_groups(const Codec& codec, int64_t dim) {
   return dim > 0 && dim <= kMaxDim && dim % codec.group == 0;

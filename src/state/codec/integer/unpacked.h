@@ -9,13 +9,13 @@
 
 namespace kvern::state::integer {
 
-/// [FactorWidth][group 32, 64, 128]
-extern const std::array<Codec, 9> kUnpackedForms;
+/// [narrow_weights][group 32, 64, 128]
+extern const std::array<Codec, 6> kUnpackedForms;
 
 /// The form for codes of `bits` in groups of 32, 64 or 128.
 constexpr const Codec& unpacked_form(int bits, int64_t group) {
   const size_t size = group == 32 ? 0 : group == 64 ? 1 : 2;
-  return kUnpackedForms[3 * static_cast<size_t>(factor_width(bits)) + size];
+  return kUnpackedForms[(narrow_weights(bits) ? 3 : 0) + size];
 }
 
 /// Whether vectors of `dim` numbers fit the codec's group and the kernels' scratch.
