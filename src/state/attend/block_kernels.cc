@@ -42,7 +42,7 @@ struct ScoreTile {
     for (int64_t d = lane; d < width; d += kLanes) {
       Vector k[kCols];
 #pragma GCC unroll 16
-      for (int c = 0; c < kCols; ++c) k[c] = hn::LoadU(Tag(), keys + d * kTile + c * kWidth);
+      for (int c = 0; c < kCols; ++c) k[c] = hn::LoadU(Tag(), keys + d * kKeyStride + c * kWidth);
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
         const Vector q = hn::Set(Tag(), queries[r * width + d]);
@@ -86,11 +86,9 @@ struct ScoreTile {
 constexpr int kScoreCols = HWY_TARGET == HWY_AVX2 ? 1 : 2;
 
 template <int kRows>
-HWY_INLINE void score_rows(const BlockScores& task, int64_t q) {
-  for (int64_t key = 0; key < task.key_count; key += kScoreCols * kWidth) {
-    const ScoreTile<kRows, kScoreCols> tile{task.queries + q * task.width, task.keys + key, task.width};
-    tile.store(task.scores + q * kTile + key);
-  }
+HWY_INLINE void score_tile(const BlockScores& task, int64_t q, int64_t key) {
+  const ScoreTile<kRows, kScoreCols> tile{task.queries + q * task.width, task.keys + key, task.width};
+  tile.store(task.scores + q * kTile + key);
 }
 
 // kRows queries from q on, kWide groups of 16 dimensions from d on, over the first `count` values.
@@ -150,18 +148,21 @@ void block_transpose(const float* keys, int64_t count, int64_t width, float* out
   constexpr int64_t kBlock = 8;  // keeps the written lines in L1 for all of their columns
   for (int64_t d0 = 0; d0 < width; d0 += kBlock) {
     for (int64_t i = 0; i < count; ++i) {
-      for (int64_t d = d0; d < d0 + kBlock; ++d) out[d * kTile + i] = keys[i * width + d];
+      for (int64_t d = d0; d < d0 + kBlock; ++d) out[d * kKeyStride + i] = keys[i * width + d];
     }
     for (int64_t d = d0; d < d0 + kBlock; ++d) {
-      for (int64_t i = count; i < kTile; ++i) out[d * kTile + i] = 0.0F;
+      for (int64_t i = count; i < kTile; ++i) out[d * kKeyStride + i] = 0.0F;
     }
   }
 }
 
 void block_scores(const BlockScores& task) {
-  int64_t q = 0;
-  for (; q + 2 <= task.count; q += 2) score_rows<2>(task, q);
-  if (q < task.count) score_rows<1>(task, q);
+  // Some keys with all queries, so that those keys stay in L1.
+  for (int64_t key = 0; key < task.key_count; key += kScoreCols * kWidth) {
+    int64_t q = 0;
+    for (; q + 2 <= task.count; q += 2) score_tile<2>(task, q, key);
+    if (q < task.count) score_tile<1>(task, q, key);
+  }
 }
 
 void block_values(const BlockValues& task) {

@@ -10,12 +10,17 @@
 
 namespace kvern::state {
 
+/// Floats from one dimension of transposed keys to the next. A line more than a tile: every sixteenth
+/// dimension is read in a row, and with kTile floats those would all lie in the same set of the first-level
+/// cache.
+inline constexpr int64_t kKeyStride = kTile + 16;
+
 /// Dot products of queries with a transposed tile of keys.
 struct BlockScores {
   const float* queries = nullptr;  ///< [count, width]
   int64_t count = 0;
   int64_t width = 0;
-  const float* keys = nullptr;  ///< [width, kTile]
+  const float* keys = nullptr;  ///< [width, kKeyStride]
   int64_t key_count = 0;        ///< keys whose scores are wanted; scores beyond are undefined
   float* scores = nullptr;      ///< [count, kTile]
 };
@@ -33,7 +38,7 @@ struct BlockValues {
 };
 
 struct BlockKernels {
-  /// keys [count, width] -> [width, kTile], zeros beyond count.
+  /// keys [count, width] -> [width, kKeyStride], zeros beyond count up to kTile.
   void (*transpose)(const float* keys, int64_t count, int64_t width, float* out);
   void (*scores)(const BlockScores& task);
   void (*values)(const BlockValues& task);

@@ -10,7 +10,7 @@ namespace {
 
 // Queries of a unit in a prefill: enough that decoding and transposing a tile costs little beside its use,
 // few enough that their scores and sums stay in L2.
-constexpr int64_t kBlockQueries = 128;
+constexpr int64_t kBlockQueries = 512;
 // Tasks for each thread, so that uneven ones even out.
 constexpr int64_t kTasksPerThread = 4;
 

@@ -90,7 +90,7 @@ UnitAttention::Work UnitAttention::make_work(const AttendUnit& unit, compute::Sc
       work.prepared[form] = carver.take<std::byte>(queries * static_cast<int64_t>(bytes));
     }
     work.scores = carver.take<float>(queries * kTile);
-    work.keys_transposed = carver.take<float>(kTile * k_width_);
+    work.keys_transposed = carver.take<float>(kKeyStride * k_width_);
     for (const KvSide side : {KvSide::kKey, KvSide::kValue}) {
       const int64_t width = side == KvSide::kKey ? k_width_ : v_width_;
       size_t bytes = sizeof(float) * static_cast<size_t>(kTile * width);
