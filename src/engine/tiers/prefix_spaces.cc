@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "compute/numerics.h"
 #include "model/fingerprint.h"
 
 namespace kvern::engine {
@@ -42,7 +43,7 @@ Result<store::PrefixIdentity> prefix_identity(const Engine& engine) {
   store::PrefixIdentity identity;
   KVERN_TRY(identity.model, model::sampled_fingerprint(*engine.model().opened().source, config));
   identity.tokenizer = vocabulary_digest(engine.tokenizer());
-  identity.cache = engine.kv().identity();
+  identity.cache = engine.kv().identity() + fmt::format("numerics={}\n", compute::kNumericsVersion);
   if (depends_on_context(config.rope) || (config.local_rope && depends_on_context(*config.local_rope)))
     identity.cache += fmt::format("rope context={}\n", config.rope.context);
   return identity;

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "base/memory_files.h"
+#include "compute/numerics.h"
 #include "engine/support/engines.h"
+#include "engine/support/generation.h"
 #include "support/result_matchers.h"
 
 namespace kvern::engine {
@@ -31,6 +33,26 @@ TEST(PrefixSpaces_identity, is_that_of_what_decides_the_bytes_of_rows_and_of_not
   }
   // The same model with other weights in its files.
   EXPECT_TRUE(others.insert(root_of({.model_path = kvern::test::source_file(test::kBundledFolder)})).second);
+}
+
+// Bits that change without a new kNumericsVersion would let one build go on from rows of another, and give
+// what neither computes alone. Who changes them on purpose raises the version and writes the new hashes here.
+TEST(PrefixSpaces_identity, has_a_version_for_the_bits_of_results) {
+  struct Golden {
+    const char* type;
+    uint64_t hash;
+  };
+  EXPECT_EQ(compute::kNumericsVersion, 2);
+  for (const Golden& golden :
+       {Golden{"f16", 8802727289312238595U}, Golden{"fp8", 1784327501888166754U},
+        Golden{"q8", 1843591975026799856U}, Golden{"h6", 8540117624530442495U},
+        Golden{"k=q5,v=q3", 2324798797589033143U}, Golden{"h4", 17087056418875217391U}}) {
+    EngineOptions options{.context_tokens = 256, .chunk_tokens = 64};
+    options.kv.type = golden.type;
+    ASSERT_OK_AND_ASSIGN(const auto engine, test::open_bundled(options));
+    const auto sink = test::run_cold(*engine, test::request_for(test::tokens_of(1, 100), 4));
+    EXPECT_EQ(sink->choices.at(0).hashes.back(), golden.hash) << golden.type;
+  }
 }
 
 TEST(PrefixSpaces_identity, knows_a_model_without_a_tokenizer) {
