@@ -95,7 +95,7 @@ class Batch {
     std::unique_ptr<PrefixRestore> restore;
     std::vector<Request*> requests;
   };
-  enum class TierAnswer : uint8_t { kNothing, kComing, kNoRoom };
+  enum class TierAnswer : uint8_t { kNothing, kAsking, kComing, kNoRoom };
   enum class LogitUse : uint8_t { kOwn, kShared };
   enum class TokenOrigin : uint8_t { kSampled, kReplayed };
   /// What has been tried for a step that found no storage.

@@ -145,6 +145,7 @@ void Batch::admit(TimePoint now) {
     const auto leader = leader_of(request);
     if (!leader && blocked_ == std::pair(*item, releases_)) return;
     const TierAnswer answer = ask_tiers(request, leader ? leader->common : 0);
+    if (answer == TierAnswer::kAsking) return;
     if (answer == TierAnswer::kComing) {
       request.order = next_order_++;
     } else if (leader) {

@@ -48,7 +48,11 @@ Batch::TierAnswer Batch::ask_tiers(Request& request, int64_t known) {
   known = std::max(known, storage_.usable_tokens(row, running_));
   auto [shared, common] = shared_restore(row);
   if (common < known + tiers->options().least_tokens) shared = nullptr;
-  auto own = tiers->find(request.spec.cache_namespace, row.tokens, shared != nullptr ? common : known);
+  if (shared != nullptr) known = common;
+  // Rows that run wait for nobody: the answer is there in one of their next steps.
+  if (!running_.empty() && !tiers->ready(request.spec.cache_namespace, row.tokens, known))
+    return TierAnswer::kAsking;
+  auto own = tiers->find(request.spec.cache_namespace, row.tokens, known);
   if (own == nullptr && shared == nullptr) {
     request.asked_tiers = true;
     return TierAnswer::kNothing;

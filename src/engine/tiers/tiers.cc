@@ -13,6 +13,14 @@ Tiers::Tiers(const Parts& parts, TierOptions options)
               options_),
       restores_(options_.tiers.size()) {}
 
+bool Tiers::ready(std::string_view name_space, std::span<const int32_t> prompt, int64_t known) {
+  if (known + options_.least_tokens >= std::ssize(prompt)) return true;
+  const auto space = spaces_.of(name_space);
+  bool all = true;
+  for (const LoopTier& tier : options_.tiers) all &= tier.tier->ready(space, prompt);
+  return all;
+}
+
 std::unique_ptr<PrefixRestore> Tiers::find(std::string_view name_space, std::span<const int32_t> prompt,
                                            int64_t known) {
   if (options_.identity_holds && !options_.identity_holds()) return nullptr;

@@ -33,6 +33,8 @@ class Tiers {
   WriteBehind& writes() { return writes_; }
   const WriteBehind& writes() const { return writes_; }
 
+  /// Whether find() would not wait for anybody; begins to ask who is not (Tier::ready).
+  bool ready(std::string_view name_space, std::span<const int32_t> prompt, int64_t known);
   /// Begins to fetch the longest beginning of a prompt that some tier has, the nearest one where that gives
   /// as much; null when it would not give least_tokens more than `known` tokens.
   std::unique_ptr<PrefixRestore> find(std::string_view name_space, std::span<const int32_t> prompt,

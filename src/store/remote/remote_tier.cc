@@ -11,6 +11,8 @@ constexpr size_t kMostQuestions = 32;
 constexpr size_t kMostSaved = size_t{1} << 16;
 /// After that it is asked for once more: the server may have needed the room.
 constexpr std::chrono::minutes kSavedFor{10};
+// An answer that nobody came for is out of date.
+constexpr std::chrono::seconds kKeptFor{1};
 
 uint64_t key_of(const PrefixSpace& space, std::span<const int32_t> tokens) {
   const std::span<const std::byte> parts[] = {space.root, std::as_bytes(tokens)};
@@ -69,23 +71,57 @@ bool RemoteTier::covers(const PrefixSpace& space, std::span<const int32_t> token
   return found != saved_.end() && std::chrono::steady_clock::now() < found->second;
 }
 
+// Null when too many wait already.
+std::shared_ptr<RemoteTier::Question> RemoteTier::ask(const std::shared_ptr<const PrefixSpace>& space,
+                                                      std::span<const int32_t> prompt) {
+  if (questions_.size() >= kMostQuestions) return nullptr;
+  auto question = std::make_shared<Question>();
+  question->space = space;
+  question->prompt.assign(prompt.begin(), prompt.end());
+  question->until = std::chrono::steady_clock::now() + lookup_wait_;
+  questions_.push_back(question);
+  changed_.notify_all();
+  return question;
+}
+
+std::shared_ptr<RemoteTier::Question> RemoteTier::asked_ahead(const PrefixSpace& space,
+                                                              std::span<const int32_t> prompt) {
+  const auto found = std::ranges::find_if(ahead_, [&](const auto& question) {
+    return question->space->root == space.root && std::ranges::equal(question->prompt, prompt);
+  });
+  return found == ahead_.end() ? nullptr : *found;
+}
+
+bool RemoteTier::ready(const std::shared_ptr<const PrefixSpace>& space, std::span<const int32_t> prompt) {
+  if (!store_.may_call()) return true;
+  const MutexLock lock(mutex_);
+  const auto now = std::chrono::steady_clock::now();
+  std::erase_if(ahead_, [&](const auto& question) { return question->until + kKeptFor < now; });
+  if (const auto question = asked_ahead(*space, prompt); question != nullptr)
+    return question->answered || now >= question->until;
+  auto question = ask(space, prompt);
+  if (question == nullptr) return true;
+  if (ahead_.size() >= kMostQuestions) ahead_.pop_front();
+  ahead_.push_back(std::move(question));
+  return false;
+}
+
 std::optional<TierHit> RemoteTier::lookup(std::shared_ptr<const PrefixSpace> space,
                                           std::span<const int32_t> prompt, int64_t more_than) {
   if (!store_.may_call() || std::ssize(prompt) - 1 <= more_than) return std::nullopt;
-  const auto until = std::chrono::steady_clock::now() + lookup_wait_;
-  const auto question = std::make_shared<Question>();
-  question->space = space;
-  question->prompt.assign(prompt.begin(), prompt.end());
+  std::shared_ptr<Question> question;
   {
     const MutexLock lock(mutex_);
-    if (questions_.size() < kMostQuestions) {
-      questions_.push_back(question);
-      changed_.notify_all();
-      while (!question->answered) {
-        if (changed_.wait_until(mutex_, until) == std::cv_status::timeout) break;
-      }
+    question = asked_ahead(*space, prompt);
+    if (question != nullptr) {
+      std::erase(ahead_, question);
+    } else {
+      question = ask(space, prompt);
     }
-    if (!question->answered) {
+    while (question != nullptr && !question->answered) {
+      if (changed_.wait_until(mutex_, question->until) == std::cv_status::timeout) break;
+    }
+    if (question == nullptr || !question->answered) {
       ++late_;
       std::erase(questions_, question);
       return std::nullopt;

@@ -1,8 +1,9 @@
 // A RemoteStore as a tier.
 //
-// lookup() is called where nothing may wait long, so a thread of this tier asks the server, and lookup()
-// gives it a few milliseconds: an answer that comes later is a miss. While the server is left alone (see
-// CircuitBreaker) lookups are misses and offers are declined at once.
+// A thread of this tier asks the server. ready() lets it begin and says when the answer is there, for who
+// must not wait at all; lookup() takes that answer, or waits for one some milliseconds: what comes later is a
+// miss. While the server is left alone (see CircuitBreaker) lookups are misses and offers are declined at
+// once.
 #pragma once
 
 #include <chrono>
@@ -39,6 +40,8 @@ class RemoteTier final : public Tier {
 
   bool offer(NewEntry entry) override;
   void set_busy(bool busy) override { writes_.set_busy(busy); }
+  /// Keeps the answer for lookup(), some time longer than lookup_wait.
+  bool ready(const std::shared_ptr<const PrefixSpace>& space, std::span<const int32_t> prompt) override;
   std::optional<TierHit> lookup(std::shared_ptr<const PrefixSpace> space, std::span<const int32_t> prompt,
                                 int64_t more_than) override;
   /// What this process saved itself and has not missed since. Asks nobody.
@@ -54,13 +57,18 @@ class RemoteTier final : public Tier {
 
  private:
   struct Question {
-    std::shared_ptr<const PrefixSpace> space;  // constant
-    std::vector<int32_t> prompt;               // constant
+    std::shared_ptr<const PrefixSpace> space;     // constant
+    std::vector<int32_t> prompt;                  // constant
+    std::chrono::steady_clock::time_point until;  // constant: what is answered later is a miss
     bool answered = false;
     std::optional<IndexHit> hit;
   };
   Result<bool> save(const NewEntry& entry);
   void answer_questions();
+  std::shared_ptr<Question> ask(const std::shared_ptr<const PrefixSpace>& space,
+                                std::span<const int32_t> prompt) KVERN_REQUIRES(mutex_);
+  std::shared_ptr<Question> asked_ahead(const PrefixSpace& space, std::span<const int32_t> prompt)
+      KVERN_REQUIRES(mutex_);
   void remember(const NewEntry& entry);
 
   RemoteStore& store_;
@@ -69,6 +77,7 @@ class RemoteTier final : public Tier {
   Mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<std::shared_ptr<Question>> questions_ KVERN_GUARDED_BY(mutex_);
+  std::deque<std::shared_ptr<Question>> ahead_ KVERN_GUARDED_BY(mutex_);  // by ready(), for lookup()
   bool stop_ KVERN_GUARDED_BY(mutex_) = false;
   uint64_t late_ KVERN_GUARDED_BY(mutex_) = 0;
   uint64_t refused_ KVERN_GUARDED_BY(mutex_) = 0;  // offers while the server is left alone

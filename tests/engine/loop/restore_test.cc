@@ -146,6 +146,35 @@ TEST_F(RestoreTest, holds_nobody_up_and_says_what_it_waits_for) {
   EXPECT_EQ(waiting->end->cached_tokens, 119);
 }
 
+// Who asks a network must not stand still for its answer while a row waits for its next token.
+TEST_F(RestoreTest, rows_that_run_do_not_wait_for_a_tier_that_has_to_ask) {
+  const ServiceRequest running = request_for(tokens_of(7, 40), 30);
+  const ServiceRequest late = request_for(tokens_of(6, 120), 4);
+  save(late.generate.prompt);
+  Batch batch(*engine_, *clock_, options());
+  const auto first = submit(batch, running);
+  steps(batch, 2);
+  EXPECT_EQ(tier_.asked_ahead, 0);  // alone it may wait
+  const size_t before = tier_.lookups.size();
+  tier_.not_ready = 5;
+  const auto second = submit(batch, late);
+  steps(batch, 5);
+  EXPECT_EQ(tier_.asked_ahead, 5);
+  EXPECT_EQ(tier_.lookups.size(), before);
+  EXPECT_EQ(batch.waiting(), 1);
+  EXPECT_GE(first->choices.at(0).ids.size(), 5U);
+  run_all(batch);
+  EXPECT_EQ(tier_.lookups.size(), before + 1);
+  EXPECT_EQ(second->end->cached_tokens, 119);
+  expect_same(*first, *run_cold(*engine_, running));
+  expect_same(*second, *run_cold(*engine_, late));
+  // Nothing runs any more: the next one asks at once.
+  tier_.not_ready = 1000;
+  const auto third = submit(batch, request_for(tokens_of(8, 120), 2));
+  run_all(batch);
+  EXPECT_TRUE(third->over());
+}
+
 TEST_F(RestoreTest, copies_little_beside_rows_that_run) {
   const ServiceRequest slow = request_for(tokens_of(6, 120), 2);
   save(slow.generate.prompt);

@@ -42,6 +42,8 @@ class FakeTier : public store::Tier {
   std::vector<int64_t> lookups;  ///< `more_than` of each
   int open_restores = 0;
   std::vector<bool> told_busy;
+  int not_ready = 0;    ///< so often ready() says no
+  int asked_ahead = 0;  ///< calls of ready()
   std::vector<std::vector<int32_t>> distrusted;
 
   const std::vector<Stored>& stored() const { return stored_; }
@@ -64,6 +66,11 @@ class FakeTier : public store::Tier {
   }
 
   void set_busy(bool busy) override { told_busy.push_back(busy); }
+
+  bool ready(const std::shared_ptr<const store::PrefixSpace>&, std::span<const int32_t>) override {
+    ++asked_ahead;
+    return not_ready-- <= 0;
+  }
 
   bool offer(store::NewEntry entry) override {
     offered.push_back(entry.tokens);

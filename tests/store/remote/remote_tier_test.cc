@@ -2,6 +2,8 @@
 // up.
 #include "store/remote/remote_tier.h"
 
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "store/remote/servers.h"
@@ -94,6 +96,45 @@ TEST(RemoteTier, EndsARestoreWhenTheServerGoes) {
   EXPECT_LT(whole, 160);
   EXPECT_EQ(whole % 16, 0);
   EXPECT_GT(tier.stats().unanswered, 0U);
+}
+
+TEST(RemoteTier, AnswersAreThereWhenAskedForAhead) {
+  if (!RealRedis::is_installed()) GTEST_SKIP() << "redis-server is not installed (tools/setup.sh test)";
+  const RealRedis redis;
+  RemotePlace place;
+  const auto store = place.open(redis.url());
+  RemoteTier tier(*store, place.log, kPatient);
+  const auto space = test::space_named("model");
+  const auto tokens = tokens_of(200, 1);
+  EXPECT_TRUE(tier.offer(make_entry(space, tokens)));
+  EXPECT_TRUE(tier.flush(kForEver).durable);
+  const auto prompt = with(tokens, 1);
+  EXPECT_FALSE(tier.ready(space, prompt));
+  while (!tier.ready(space, prompt)) std::this_thread::yield();
+  const uint64_t asked = tier.stats().lookups;
+  const auto hit = tier.lookup(space, prompt, 0);
+  ASSERT_TRUE(hit.has_value());
+  EXPECT_EQ(hit->tokens, 200);
+  EXPECT_EQ(tier.stats().lookups, asked);   // the answer was there
+  EXPECT_FALSE(tier.ready(space, prompt));  // and is used once
+  EXPECT_FALSE(tier.ready(space, tokens_of(100, 2)));
+}
+
+TEST(RemoteTier, AServerThatHangsIsReadyToBeMissedInTime) {
+  FakeServer server(test::hang);
+  RemotePlace place;
+  place.options.client.timeout = std::chrono::milliseconds(500);
+  const auto store = place.open(server.url());
+  RemoteTier tier(*store, place.log, {.lookup_wait = std::chrono::milliseconds(20)});
+  const auto space = test::space_named("model");
+  const auto prompt = tokens_of(100, 1);
+  EXPECT_FALSE(tier.ready(space, prompt));
+  while (!tier.ready(space, prompt)) std::this_thread::yield();
+  EXPECT_FALSE(tier.lookup(space, prompt, 0).has_value());
+  EXPECT_EQ(tier.stats().late, 1U);
+  // However many ask, none of them waits.
+  for (uint64_t i = 2; i < 200; ++i) tier.ready(space, tokens_of(100, i));
+  EXPECT_TRUE(tier.ready(space, tokens_of(100, 999)));
 }
 
 TEST(RemoteTier, AServerThatHangsIsAMissAndThenLeftAlone) {
