@@ -67,9 +67,9 @@ class Tier {
   /// Whether others want this machine's processors just now: then saving should take little of them, unless
   /// somebody waits in flush(). Returns at once.
   virtual void set_busy(bool busy) { static_cast<void>(busy); }
-  /// Whether lookup() of this prompt would not wait for anybody. A tier that has to ask somebody begins to when
-  /// it is called first, and says so of the same prompt again until there is an answer or the time for one is
-  /// over.
+  /// Whether lookup() of this prompt would not wait for anybody. A tier that has to ask somebody begins to
+  /// when it is called first, and says so of the same prompt again until there is an answer or the time for
+  /// one is over.
   virtual bool ready(const std::shared_ptr<const PrefixSpace>& space, std::span<const int32_t> prompt) {
     static_cast<void>(space);
     static_cast<void>(prompt);
