@@ -2,6 +2,8 @@
 // up.
 #include "store/remote/remote_tier.h"
 
+#include <memory>
+#include <optional>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -98,6 +100,20 @@ TEST(RemoteTier, EndsARestoreWhenTheServerGoes) {
   EXPECT_GT(tier.stats().unanswered, 0U);
 }
 
+/// A tier whose server takes connections and never answers.
+struct HangingTier {
+  HangingTier(std::chrono::milliseconds timeout, std::chrono::milliseconds lookup_wait) {
+    place.options.client.timeout = timeout;
+    store = place.open(server.url());
+    tier.emplace(*store, place.log, RemoteTierOptions{.lookup_wait = lookup_wait});
+  }
+  FakeServer server{test::hang};
+  RemotePlace place;
+  std::unique_ptr<RemoteStore> store;
+  std::optional<RemoteTier> tier;
+  const std::shared_ptr<const PrefixSpace> space = test::space_named("model");
+};
+
 TEST(RemoteTier, AnswersAreThereWhenAskedForAhead) {
   if (!RealRedis::is_installed()) GTEST_SKIP() << "redis-server is not installed (tools/setup.sh test)";
   const RealRedis redis;
@@ -121,12 +137,9 @@ TEST(RemoteTier, AnswersAreThereWhenAskedForAhead) {
 }
 
 TEST(RemoteTier, AServerThatHangsIsReadyToBeMissedInTime) {
-  FakeServer server(test::hang);
-  RemotePlace place;
-  place.options.client.timeout = std::chrono::milliseconds(500);
-  const auto store = place.open(server.url());
-  RemoteTier tier(*store, place.log, {.lookup_wait = std::chrono::milliseconds(20)});
-  const auto space = test::space_named("model");
+  HangingTier hanging(std::chrono::milliseconds(500), std::chrono::milliseconds(20));
+  RemoteTier& tier = *hanging.tier;
+  const auto& space = hanging.space;
   const auto prompt = tokens_of(100, 1);
   EXPECT_FALSE(tier.ready(space, prompt));
   while (!tier.ready(space, prompt)) std::this_thread::yield();
@@ -138,24 +151,22 @@ TEST(RemoteTier, AServerThatHangsIsReadyToBeMissedInTime) {
 }
 
 TEST(RemoteTier, AServerThatHangsIsAMissAndThenLeftAlone) {
-  FakeServer server(test::hang);
-  RemotePlace place;
-  place.options.client.timeout = std::chrono::milliseconds(20);
-  const auto store = place.open(server.url());
-  RemoteTier tier(*store, place.log, {.lookup_wait = std::chrono::milliseconds(1)});
-  const auto space = test::space_named("model");
+  HangingTier hanging(std::chrono::milliseconds(20), std::chrono::milliseconds(1));
+  RemoteTier& tier = *hanging.tier;
+  const auto& store = hanging.store;
+  const auto& space = hanging.space;
   const auto prompt = tokens_of(100, 1);
   while (store->may_call()) EXPECT_FALSE(tier.lookup(space, prompt, 0).has_value());
   EXPECT_GT(tier.stats().late, 0U);
   EXPECT_EQ(tier.stats().unanswered, 2U);
-  const int connections = server.connections();
+  const int connections = hanging.server.connections();
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(tier.lookup(space, prompt, 0).has_value());
   EXPECT_FALSE(tier.offer(make_entry(space, prompt)));
   EXPECT_TRUE(tier.flush(kForEver).durable);  // nothing was promised
   EXPECT_EQ(tier.stats().declined, 1U);
-  EXPECT_EQ(server.connections(), connections);
+  EXPECT_EQ(hanging.server.connections(), connections);
   // One tries again, later.
-  place.clock.advance(std::chrono::minutes(1));
+  hanging.place.clock.advance(std::chrono::minutes(1));
   EXPECT_TRUE(store->may_call());
 }
 
@@ -178,12 +189,9 @@ TEST(RemoteTier, AServerThatAnswersNonsenseIsAMiss) {
 }
 
 TEST(RemoteTier, GoesWhileQuestionsAndOffersWait) {
-  FakeServer server(test::hang);
-  RemotePlace place;
-  place.options.client.timeout = std::chrono::milliseconds(50);
-  const auto store = place.open(server.url());
-  RemoteTier tier(*store, place.log, {.lookup_wait = std::chrono::milliseconds(0)});
-  const auto space = test::space_named("model");
+  HangingTier hanging(std::chrono::milliseconds(50), std::chrono::milliseconds(0));
+  RemoteTier& tier = *hanging.tier;
+  const auto& space = hanging.space;
   for (uint64_t i = 0; i < 50; ++i) tier.lookup(space, tokens_of(50, i), 0);
   tier.offer(make_entry(space, tokens_of(50, 1)));
 }
