@@ -22,7 +22,7 @@ struct ModelOptions {
   int threads = 0;                  ///< 0: one for each core
   int64_t context_tokens = 0;       ///< longest prompt and answer together; 0: what the model was made for
   std::string kv_type = "f16";      ///< how keys and values are kept, as `kvern run --kv-type`
-  std::string cpu_target = "auto";  ///< avx2, avx512, avx512-vnni, neon; never changes a result
+  std::string cpu_target = "auto";  ///< avx2, avx512, avx512-vnni, avx512-amx, neon; never changes a result
   /// A directory in which beginnings of prompts outlive the program; made if its parent is there. Several
   /// programs may use it. What is not saved yet is saved on destruction, for half a minute at most. Empty:
   /// none. Never changes what is generated, only when.

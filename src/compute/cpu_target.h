@@ -12,10 +12,11 @@ namespace kvern::compute {
 
 /// Instruction sets that kernels are compiled for. All have fused multiply-add and give the same bits
 /// (docs/numerics.md).
-enum class CpuTarget : uint8_t { kAvx2, kAvx512, kAvx512Vnni, kNeon };
-inline constexpr int kCpuTargetCount = 4;
+enum class CpuTarget : uint8_t { kAvx2, kAvx512, kAvx512Vnni, kAvx512Amx, kNeon };
+inline constexpr int kCpuTargetCount = 5;
 
-/// "avx2", "avx512", "avx512-vnni", "neon".
+/// "avx2", "avx512", "avx512-vnni", "avx512-amx" (VNNI, and AMX where many tokens meet quantized weights),
+/// "neon".
 std::string_view to_string(CpuTarget target);
 /// The targets that this build contains, slowest first.
 std::span<const CpuTarget> compiled_targets();

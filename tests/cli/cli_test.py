@@ -16,7 +16,7 @@ import unittest
 import kvern_process
 from kvern_process import BARE, FOLDER, GOLDENS, MODEL, PROMPT, Terminal, generate, kvern, read_npy
 
-TARGETS = ("avx2", "avx512", "avx512-vnni")
+TARGETS = ("avx2", "avx512", "avx512-vnni", "avx512-amx")
 
 
 def machine_targets():

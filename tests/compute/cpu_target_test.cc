@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "compute/kernels/dispatch.h"
+#include "compute/kernels/matmul_internal.h"
 #include "support/every_target.h"
 #include "support/result_matchers.h"
 
@@ -45,9 +46,21 @@ constexpr auto kNameOfTarget = KVERN_TARGET_TABLE(name_of_target);
 TEST(CpuTarget, TheForcedOneRuns) {
   for (const CpuTarget target : test::supported_targets()) {
     const Context context(target, 1);
-    EXPECT_EQ(kNameOfTarget[context.target()](), to_string(target));
+    const CpuTarget kernels = target == CpuTarget::kAvx512Amx ? CpuTarget::kAvx512Vnni : target;
+    EXPECT_EQ(kNameOfTarget[context.target()](), to_string(kernels));
   }
 }
+
+#if defined(__x86_64__)
+TEST(CpuTarget, AmxHasProductsOfItsOwn) {
+  const auto amx = internal::quantized_matmul(CpuTarget::kAvx512Amx);
+  const auto vnni = internal::quantized_matmul(CpuTarget::kAvx512Vnni);
+  EXPECT_NE(amx.run, vnni.run);
+  // Its tiles hold multiples of eight tokens; few tokens are left to the other kernels.
+  EXPECT_EQ(amx.image_bytes(17, 4), vnni.image_bytes(24, 4));
+  EXPECT_EQ(amx.image_bytes(15, 4), vnni.image_bytes(15, 4));
+}
+#endif
 
 TEST(CpuTarget, ParsesTheNamesThatItPrints) {
   for (const CpuTarget target : test::supported_targets()) {

@@ -30,7 +30,8 @@
 
 namespace kvern::compute {
 
-/// One function for each target; null where this build lacks the target.
+/// One function for each target; null where this build lacks the target. Only products know of AMX: all else
+/// runs on what the target has besides.
 template <typename Function>
 struct TargetTable {
   Function functions[kCpuTargetCount];
@@ -44,17 +45,17 @@ struct TargetTable {
 }  // namespace kvern::compute
 
 #if defined(__x86_64__)
-#define KVERN_TARGET_TABLE(fn)                           \
-  ::kvern::compute::TargetTable<decltype(&N_AVX2::fn)> { \
-    {                                                    \
-      &N_AVX2::fn, &N_AVX3::fn, &N_AVX3_DL::fn, nullptr  \
-    }                                                    \
+#define KVERN_TARGET_TABLE(fn)                                          \
+  ::kvern::compute::TargetTable<decltype(&N_AVX2::fn)> {                \
+    {                                                                   \
+      &N_AVX2::fn, &N_AVX3::fn, &N_AVX3_DL::fn, &N_AVX3_DL::fn, nullptr \
+    }                                                                   \
   }
 #else
 #define KVERN_TARGET_TABLE(fn)                           \
   ::kvern::compute::TargetTable<decltype(&N_NEON::fn)> { \
     {                                                    \
-      nullptr, nullptr, nullptr, &N_NEON::fn             \
+      nullptr, nullptr, nullptr, nullptr, &N_NEON::fn    \
     }                                                    \
   }
 #endif

@@ -8,7 +8,7 @@
 // where integer order is the order of magnitudes and NaN comes last, so it does not depend on the order of
 // comparisons.
 //
-// Image: tokens are cut into tiles of kTile (the last tile has the rest), units into pieces of kPieceUnits
+// Image: tokens are cut into tiles (Tiling: the last tile has the rest), units into pieces of kPieceUnits
 // (likewise). The image is [piece][tile][unit of the piece], each element one TileUnit of that many tokens t:
 //   codes  [t][32]  (int8 with VNNI, int16 elsewhere)
 //   d      [t] f32
@@ -27,6 +27,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "compute/kernels/lanes-inl.h"
@@ -44,10 +45,8 @@ using weights::kUnit;
 inline constexpr int64_t kPieceUnits = 16;
 #if HWY_TARGET == HWY_AVX3_DL
 using Code = int8_t;
-inline constexpr int64_t kTile = 6;
 #else
 using Code = int16_t;
-inline constexpr int64_t kTile = 4;
 #endif
 inline constexpr size_t kTokenUnitBytes = kUnit * sizeof(Code) + 16;
 
@@ -66,22 +65,28 @@ HWY_INLINE TileUnit tile_unit(std::byte* p, int64_t tokens) {
   return {reinterpret_cast<Code*>(p), numbers, numbers + tokens, starts, starts + tokens};
 }
 
-HWY_INLINE int64_t tile_count(int64_t tokens) { return (tokens + kTile - 1) / kTile; }
-HWY_INLINE int64_t tile_tokens(int64_t tokens, int64_t tile) {
-  return std::min(kTile, tokens - tile * kTile);
-}
+/// Tiles of kTile tokens, a multiple of kStep. The last has the rest and, up to a multiple of kStep, tokens
+/// of padding whose codes and numbers are zero.
+template <int64_t kTileTokens, int64_t kStep>
+struct Tiling {
+  static constexpr int64_t kTile = kTileTokens;
+  static_assert(kTile % kStep == 0);
 
-/// Where the units of (piece, tile) begin.
-HWY_INLINE size_t tile_offset(int64_t tokens, int64_t units, int64_t piece, int64_t tile) {
-  const int64_t first_unit = piece * kPieceUnits;
-  const int64_t piece_units = std::min(kPieceUnits, units - first_unit);
-  return static_cast<size_t>(first_unit * tokens + tile * kTile * piece_units) * kTokenUnitBytes;
-}
-
-inline size_t image_bytes(int64_t tokens, int64_t units) {
-  return static_cast<size_t>(tokens * units) * kTokenUnitBytes + 64;
-}
-inline int64_t image_parts(int64_t tokens) { return tile_count(tokens); }
+  static int64_t count(int64_t tokens) { return (tokens + kTile - 1) / kTile; }
+  static int64_t padded(int64_t tokens) { return (tokens + kStep - 1) / kStep * kStep; }
+  /// Tokens of a tile with padding, and without.
+  static int64_t size(int64_t tokens, int64_t tile) { return std::min(kTile, padded(tokens) - tile * kTile); }
+  static int64_t used(int64_t tokens, int64_t tile) { return std::min(kTile, tokens - tile * kTile); }
+  /// Where the units of (piece, tile) begin.
+  static size_t offset(int64_t tokens, int64_t units, int64_t piece, int64_t tile) {
+    const int64_t first_unit = piece * kPieceUnits;
+    const int64_t piece_units = std::min(kPieceUnits, units - first_unit);
+    return static_cast<size_t>(first_unit * padded(tokens) + tile * kTile * piece_units) * kTokenUnitBytes;
+  }
+  static size_t image_bytes(int64_t tokens, int64_t units) {
+    return static_cast<size_t>(padded(tokens) * units) * kTokenUnitBytes + 64;
+  }
+};
 
 /// Scales and sums of the units of one piece of a token.
 struct PieceNumbers {
@@ -155,14 +160,18 @@ HWY_NOINLINE inline void quantize_piece(const float* x, int64_t units, std::byte
 }
 
 /// Makes the image of tile `tile`, all its pieces.
-inline void quantize_tile(const MatmulInput& input, int64_t tile, std::byte* image) {
+template <typename Tiles>
+void quantize_tile(const MatmulInput& input, int64_t tile, std::byte* image) {
   const int64_t units = input.cols / kUnit;
-  const int64_t tokens = tile_tokens(input.tokens, tile);
+  const int64_t size = Tiles::size(input.tokens, tile);
+  const int64_t used = Tiles::used(input.tokens, tile);
   for (int64_t first = 0; first < units; first += kPieceUnits) {
-    std::byte* out = image + tile_offset(input.tokens, units, first / kPieceUnits, tile);
-    for (int64_t t = 0; t < tokens; ++t) {
-      const float* x = input.x + (tile * kTile + t) * input.stride + first * kUnit;
-      quantize_piece(x, std::min(kPieceUnits, units - first), out, tokens, t);
+    std::byte* out = image + Tiles::offset(input.tokens, units, first / kPieceUnits, tile);
+    const int64_t count = std::min(kPieceUnits, units - first);
+    if (used < size) std::memset(out, 0, static_cast<size_t>(count * size) * kTokenUnitBytes);
+    for (int64_t t = 0; t < used; ++t) {
+      const float* x = input.x + (tile * Tiles::kTile + t) * input.stride + first * kUnit;
+      quantize_piece(x, count, out, size, t);
     }
   }
 }

@@ -126,6 +126,8 @@ HWY_INLINE void multiply_unit(const uint8_t* panel, const TileUnit& tile, size_t
   for (int t = 0; t < T; ++t) hn::Store(acc[t], df, sums + t * 16 + lane);
 }
 
+using PanelTiles = Tiling<4, 1>;
+
 template <typename F, int R, int T>
 HWY_NOINLINE void multiply_tile(const uint8_t* panel, int64_t units, std::byte* x, float* acc,
                                 Prefetch& prefetch) {

@@ -13,6 +13,7 @@
 // After foreach_target.h.
 #include "hwy/highway.h"
 
+#include "compute/kernels/matmul_amx-inl.h"
 #include "compute/kernels/matmul_int16-inl.h"
 #include "compute/kernels/matmul_vnni-inl.h"
 #include "compute/kernels/matmul_vnni_four-inl.h"
@@ -58,6 +59,11 @@ Prefetch prefetch_after(const MatmulJob& job, int64_t first_row, int64_t rows, i
 /// Lanes [group.skip, group.end) of `lanes` become outputs of one token.
 HWY_INLINE void store_group(const RowGroup& group, const float* lanes, float* token_out) {
   const int count = group.end - group.skip;
+  if (count == kGroupRows) {
+    // Of a known size it is a store or two, not a call.
+    std::memcpy(token_out + group.first_row, lanes, kGroupRows * sizeof(float));
+    return;
+  }
   std::memcpy(token_out + group.first_row + group.skip, lanes + group.skip,
               static_cast<size_t>(count) * sizeof(float));
 }
@@ -132,91 +138,118 @@ void run_one_token(const QuantizedInput& input, MatmulJob job, Scratch& scratch)
   if (job.rows > 0) run_sixteen_streams<F>(input, job, scratch);
 }
 
-template <typename F, int R>
-void multiply_any(int64_t tokens, const uint8_t* panel, int64_t units, std::byte* x, float* acc,
-                  Prefetch& prefetch) {
-  switch (tokens) {
-    case 1:
-      return multiply_tile<F, R, 1>(panel, units, x, acc, prefetch);
-    case 2:
-      return multiply_tile<F, R, 2>(panel, units, x, acc, prefetch);
-    case 3:
-      return multiply_tile<F, R, 3>(panel, units, x, acc, prefetch);
-    case 4:
-      return multiply_tile<F, R, 4>(panel, units, x, acc, prefetch);
-#if HWY_TARGET == HWY_AVX3_DL
-    case 5:
-      return multiply_tile<F, R, 5>(panel, units, x, acc, prefetch);
-    default:
-      return multiply_tile<F, R, 6>(panel, units, x, acc, prefetch);
-#else
-    default:
-      break;
-#endif
+/// The panel kernels that every target has.
+struct PanelEngine {
+  using Tiles = PanelTiles;
+  /// What a job holds while it multiplies panels of a format.
+  template <typename F>
+  struct Session {};
+
+  template <typename F>
+  static void pack_group(const RowGroup& rows, int64_t first, int64_t count, uint8_t* out,
+                         Prefetch& prefetch) {
+    pack<F>(rows, first, count, out, prefetch);
   }
-}
+
+  /// One piece of `groups` x 16 rows times a tile of `tokens` tokens: acc [groups][tokens][16].
+  template <typename F>
+  static void multiply(int groups, int64_t tokens, const uint8_t* panel, int64_t units, std::byte* x,
+                       float* acc, Prefetch& prefetch) {
+    if (groups == 2) {
+      multiply_any<F, 2, PanelTiles::kTile>(tokens, panel, units, x, acc, prefetch);
+    } else {
+      multiply_any<F, 1, PanelTiles::kTile>(tokens, panel, units, x, acc, prefetch);
+    }
+  }
+
+ private:
+  template <typename F, int R, int T>
+  static void multiply_any(int64_t tokens, const uint8_t* panel, int64_t units, std::byte* x, float* acc,
+                           Prefetch& prefetch) {
+    if constexpr (T > 1) {
+      if (tokens < T) return multiply_any<F, R, T - 1>(tokens, panel, units, x, acc, prefetch);
+    }
+    multiply_tile<PanelShapeOf<F>, R, T>(panel, units, x, acc, prefetch);
+  }
+};
 
 /// Panels that are multiplied together, so that a piece of the activations is read once for all of them.
 struct PanelBatch {
   static constexpr int64_t kMax = 4;
   Panel panels[kMax];
   int64_t count = 0;
-  float* sums = nullptr;     ///< [count][tile][group][token of the tile][16]
+  float* sums = nullptr;     ///< [count][tile][group][token of the tile, with padding][16]
   uint8_t* piece = nullptr;  ///< packed codes of one panel
 };
 
+/// Sums of a panel.
+template <typename Tiles>
+int64_t panel_sums(const QuantizedInput& input) {
+  return Tiles::padded(input.tokens) * kPanelRows;
+}
+
 /// Piece `piece` of panel `i`, all tiles.
-template <typename F>
+template <typename F, typename Engine>
 void multiply_piece(const QuantizedInput& input, PanelBatch& batch, int64_t i, int64_t piece,
                     Prefetch& prefetch) {
+  using Tiles = typename Engine::Tiles;
   const Panel& panel = batch.panels[i];
   const int64_t first = piece * kPieceUnits;
   const int64_t units = std::min(kPieceUnits, input.units - first);
   for (int g = 0; g < panel.count; ++g) {
-    pack<F>(panel.groups[g], first, units,
-            batch.piece + static_cast<size_t>(g * kPieceUnits) * kPanelUnitBytes<F>, prefetch);
+    Engine::template pack_group<F>(panel.groups[g], first, units,
+                                   batch.piece + static_cast<size_t>(g * kPieceUnits) * kPanelUnitBytes<F>,
+                                   prefetch);
   }
-  float* sums = batch.sums + i * input.tokens * kPanelRows;
-  for (int64_t tile = 0; tile < tile_count(input.tokens); ++tile) {
-    const int64_t tokens = tile_tokens(input.tokens, tile);
-    std::byte* x = input.data + tile_offset(input.tokens, input.units, piece, tile);
-    float* acc = sums + tile * kTile * kPanelRows;
-    if (panel.count == 2) {
-      multiply_any<PanelShapeOf<F>, 2>(tokens, batch.piece, units, x, acc, prefetch);
-    } else {
-      multiply_any<PanelShapeOf<F>, 1>(tokens, batch.piece, units, x, acc, prefetch);
-    }
+  float* sums = batch.sums + i * panel_sums<Tiles>(input);
+  for (int64_t tile = 0; tile < Tiles::count(input.tokens); ++tile) {
+    std::byte* x = input.data + Tiles::offset(input.tokens, input.units, piece, tile);
+    Engine::template multiply<F>(panel.count, Tiles::size(input.tokens, tile), batch.piece, units, x,
+                                 sums + tile * Tiles::kTile * kPanelRows, prefetch);
   }
 }
 
-void store_panel(const QuantizedInput& input, const MatmulTask& task, const Panel& panel, const float* sums) {
-  for (int64_t tile = 0; tile < tile_count(input.tokens); ++tile) {
-    const int64_t tokens = tile_tokens(input.tokens, tile);
-    const float* acc = sums + tile * kTile * kPanelRows;
-    for (int g = 0; g < panel.count; ++g) {
-      for (int64_t t = 0; t < tokens; ++t) {
-        store_group(panel.groups[g], acc + (g * tokens + t) * 16,
-                    task.out + (tile * kTile + t) * task.out_stride);
-      }
+/// Gets what a token's outputs of a panel overwrite into the cache.
+HWY_INLINE void fetch_output(const Panel& panel, const float* token_out) {
+  for (int g = 0; g < panel.count; ++g) __builtin_prefetch(token_out + panel.groups[g].first_row, 1, 3);
+}
+
+/// Token by token, whose outputs of all panels lie side by side.
+template <typename Tiles>
+void store_panels(const QuantizedInput& input, const MatmulTask& task, const PanelBatch& batch) {
+  constexpr int64_t kAhead = 4;
+  for (int64_t token = 0; token < input.tokens; ++token) {
+    const int64_t tile = token / Tiles::kTile;
+    const int64_t size = Tiles::size(input.tokens, tile);
+    const float* const sums =
+        batch.sums + tile * Tiles::kTile * kPanelRows + token % Tiles::kTile * kGroupRows;
+    float* const out = task.out + token * task.out_stride;
+    const float* const later = token + kAhead < input.tokens ? out + kAhead * task.out_stride : out;
+    for (int64_t i = 0; i < batch.count; ++i) {
+      const Panel& panel = batch.panels[i];
+      const float* const acc = sums + i * panel_sums<Tiles>(input);
+      fetch_output(panel, later);
+      for (int g = 0; g < panel.count; ++g) store_group(panel.groups[g], acc + g * size * kGroupRows, out);
     }
   }
 }
 
 /// Prefetch steps of a panel of two groups.
-template <typename F>
+template <typename F, typename Tiles>
 int64_t panel_steps(const QuantizedInput& input) {
-  return 2 * (input.units / kPrefetchUnits<F>)+input.units * tile_count(input.tokens);
+  return 2 * (input.units / kPrefetchUnits<F>)+input.units * Tiles::count(input.tokens);
 }
 
-template <typename F>
+template <typename F, typename Engine>
 void run_panels(const QuantizedInput& input, const MatmulJob& job, Scratch& scratch) {
+  using Tiles = typename Engine::Tiles;
   const WeightMatrix& w = job.task->weight;
   const int64_t end = job.first_row + job.rows;
   // Few tokens are bound by memory: one panel at a time, in the order of the bytes. Many reread the
   // activations.
   const int64_t together =
       std::clamp<int64_t>(input.tokens < 32 ? 1 : 2048 / input.tokens, 1, PanelBatch::kMax);
-  const size_t sum_bytes = static_cast<size_t>(together * input.tokens * kPanelRows) * sizeof(float);
+  const size_t sum_bytes = static_cast<size_t>(together * panel_sums<Tiles>(input)) * sizeof(float);
   const size_t piece_bytes = 2 * kPieceUnits * kPanelUnitBytes<F>;
   PanelBatch batch;
   std::byte* memory = scratch.get(piece_bytes + sum_bytes + staging_bytes(w));
@@ -224,20 +257,28 @@ void run_panels(const QuantizedInput& input, const MatmulJob& job, Scratch& scra
   batch.sums = reinterpret_cast<float*>(memory + piece_bytes);
   std::byte* staging = memory + piece_bytes + sum_bytes;
   const int64_t pieces = (input.units + kPieceUnits - 1) / kPieceUnits;
+  [[maybe_unused]] const typename Engine::template Session<F> session;
   for (int64_t row = job.first_row; row < end;) {
     for (batch.count = 0; batch.count < together && row < end; ++batch.count, row += kPanelRows) {
       batch.panels[batch.count] = make_panel(w, row, staging);
     }
     std::memset(batch.sums, 0, sum_bytes);
     Prefetch prefetch;
-    if (together == 1) prefetch = prefetch_after(job, row - kPanelRows, kPanelRows, panel_steps<F>(input));
+    if (together == 1)
+      prefetch = prefetch_after(job, row - kPanelRows, kPanelRows, panel_steps<F, Tiles>(input));
     for (int64_t piece = 0; piece < pieces; ++piece) {
-      for (int64_t i = 0; i < batch.count; ++i) multiply_piece<F>(input, batch, i, piece, prefetch);
+      for (int64_t i = 0; i < batch.count; ++i) multiply_piece<F, Engine>(input, batch, i, piece, prefetch);
     }
-    for (int64_t i = 0; i < batch.count; ++i) {
-      store_panel(input, *job.task, batch.panels[i], batch.sums + i * input.tokens * kPanelRows);
-    }
+    store_panels<Tiles>(input, *job.task, batch);
   }
+}
+
+// ---- what the driver calls
+
+size_t image_bytes(int64_t tokens, int64_t units) { return PanelTiles::image_bytes(tokens, units); }
+int64_t image_parts(int64_t tokens) { return PanelTiles::count(tokens); }
+void quantize(const MatmulInput& input, int64_t part, std::byte* image) {
+  quantize_tile<PanelTiles>(input, part, image);
 }
 
 void run(const QuantizedInput& input, const MatmulJob& job, Scratch& scratch) {
@@ -246,10 +287,37 @@ void run(const QuantizedInput& input, const MatmulJob& job, Scratch& scratch) {
     if (input.tokens == 1) {
       run_one_token<F>(input, job, scratch);
     } else {
-      run_panels<F>(input, job, scratch);
+      run_panels<F, PanelEngine>(input, job, scratch);
     }
   });
 }
+
+#if HWY_TARGET == HWY_AVX3_DL
+/// The same with AMX where there are tokens enough to fill its tiles.
+namespace amx {
+
+bool worth_it(int64_t tokens) { return tokens >= kLeastTokens; }
+
+size_t image_bytes(int64_t tokens, int64_t units) {
+  return worth_it(tokens) ? AmxEngine::Tiles::image_bytes(tokens, units)
+                          : matmul_detail::image_bytes(tokens, units);
+}
+int64_t image_parts(int64_t tokens) {
+  return worth_it(tokens) ? AmxEngine::Tiles::count(tokens) : matmul_detail::image_parts(tokens);
+}
+void quantize(const MatmulInput& input, int64_t part, std::byte* image) {
+  if (!worth_it(input.tokens)) return matmul_detail::quantize(input, part, image);
+  quantize_tile<AmxEngine::Tiles>(input, part, image);
+}
+void run(const QuantizedInput& input, const MatmulJob& job, Scratch& scratch) {
+  if (!worth_it(input.tokens)) return matmul_detail::run(input, job, scratch);
+  weights::visit_blocks(job.task->weight.type, [&](auto format) {
+    run_panels<decltype(engine_format(format)), AmxEngine>(input, job, scratch);
+  });
+}
+
+}  // namespace amx
+#endif
 
 }  // namespace matmul_detail
 }  // namespace HWY_NAMESPACE
@@ -261,11 +329,17 @@ namespace kvern::compute::internal {
 namespace {
 constexpr auto kImageBytes = KVERN_TARGET_TABLE(matmul_detail::image_bytes);
 constexpr auto kImageParts = KVERN_TARGET_TABLE(matmul_detail::image_parts);
-constexpr auto kQuantize = KVERN_TARGET_TABLE(matmul_detail::quantize_tile);
+constexpr auto kQuantize = KVERN_TARGET_TABLE(matmul_detail::quantize);
 constexpr auto kRun = KVERN_TARGET_TABLE(matmul_detail::run);
 }  // namespace
 
 QuantizedMatmul quantized_matmul(CpuTarget target) {
+#if defined(__x86_64__)
+  if (target == CpuTarget::kAvx512Amx) {
+    namespace amx = N_AVX3_DL::matmul_detail::amx;
+    return {amx::image_bytes, amx::image_parts, amx::quantize, amx::run};
+  }
+#endif
   return {kImageBytes[target], kImageParts[target], kQuantize[target], kRun[target]};
 }
 

@@ -156,6 +156,8 @@ HWY_NOINLINE void one_token(const RowGroup& rows, int64_t units, std::byte* x, f
 
 // ---- panel pieces
 
+using PanelTiles = Tiling<6, 1>;
+
 template <typename F>
 inline constexpr size_t kPanelUnitBytes = 512 + 64 * (F::kScales + (F::kHasMin ? 1 : 0));
 
@@ -169,15 +171,19 @@ struct PanelShape {
 template <typename F>
 using PanelShapeOf = PanelShape<F::kScales, F::kHasMin, F::kOffset != 0>;
 
-/// Codes with an offset are stored with an offset of 128, so that one start value of the activations serves
-/// all.
-template <typename F>
+/// How codes with an offset are stored in a panel.
+enum class PanelCodes : uint8_t {
+  kUnsigned,  ///< with an offset of 128, so that one start value of the activations serves all
+  kSigned     ///< without
+};
+template <typename F, PanelCodes kCodes>
 HWY_INLINE __m512i panel_code(__m512i codes) {
-  if constexpr (F::kOffset == 0 || F::kOffset == 128) return codes;
-  return _mm512_add_epi8(codes, _mm512_set1_epi8(static_cast<char>(128 - F::kOffset)));
+  constexpr int kWanted = F::kOffset == 0 || kCodes == PanelCodes::kSigned ? 0 : 128;
+  if constexpr (F::kOffset == kWanted) return codes;
+  return _mm512_add_epi8(codes, _mm512_set1_epi8(static_cast<char>(kWanted - F::kOffset)));
 }
 
-/// Packs units [first, first + count) of 16 rows. `first` is a multiple of F::kBlockUnits.
+/// Packs one unit of 16 rows.
 template <typename F>
 HWY_INLINE void pack_unit(__m512i (&codes)[2][4], const UnitScales& scales, uint8_t* out) {
 #pragma GCC unroll 2
@@ -192,7 +198,7 @@ HWY_INLINE void pack_unit(__m512i (&codes)[2][4], const UnitScales& scales, uint
 }
 
 /// Packs units [first, first + count) of 16 rows. Both are multiples of F::kBlockUnits.
-template <typename F>
+template <typename F, PanelCodes kCodes = PanelCodes::kUnsigned>
 HWY_NOINLINE void pack(const RowGroup& rows, int64_t first, int64_t count, uint8_t* out, Prefetch& prefetch) {
   typename F::State state;
   for (int64_t i = first / F::kBlockUnits; i < (first + count) / F::kBlockUnits; ++i) {
@@ -208,8 +214,8 @@ HWY_NOINLINE void pack(const RowGroup& rows, int64_t first, int64_t count, uint8
         F::template codes<false>(block + j * rows.stride, 4 * rows.stride, step, codes);
 #pragma GCC unroll 4
         for (int unit = 0; unit < F::kStepUnits; ++unit) {
-          halves[unit][0][j] = panel_code<F>(codes[unit].low);
-          halves[unit][1][j] = panel_code<F>(codes[unit].high);
+          halves[unit][0][j] = panel_code<F, kCodes>(codes[unit].low);
+          halves[unit][1][j] = panel_code<F, kCodes>(codes[unit].high);
         }
       }
 #pragma GCC unroll 4

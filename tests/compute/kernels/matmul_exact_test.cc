@@ -44,7 +44,7 @@ TEST_P(MatmulBits, AreThoseOfTheDefinitionOnEveryTarget) {
   for (const int64_t cols : column_counts()) {
     for (const int64_t rows : {1, 2, 15, 16, 17, 31, 32, 33, 40, 65}) {
       const OwnedMatrix w = random_matrix({.type = GetParam(), .rows = rows, .cols = cols, .seed = 5});
-      for (const int64_t tokens : {1, 2, 3, 4, 5, 6, 7, 13, 20}) {
+      for (const int64_t tokens : {1, 2, 3, 4, 5, 6, 7, 13, 20, 35}) {
         const auto x = random_activations(tokens * cols, static_cast<uint64_t>(tokens));
         const auto expected = defined_product(w.view, x);
         for (const CpuTarget target : supported_targets()) {

@@ -21,6 +21,7 @@ esac
 
 mkdir -p "$directory"
 cd "$directory"
+directory=$(pwd)
 stamp="node-llama-cpp $node_llama_version $platform"
 if [ "$(cat installed 2>/dev/null || true)" != "$stamp" ]; then
   rm -rf packages include libraries version installed
