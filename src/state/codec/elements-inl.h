@@ -130,7 +130,7 @@ struct ElementCodec {
 #pragma GCC unroll 16
       for (F32x16& sum : sums) sum = lanes::zero();
       const std::byte* key = keys.planes[0] + i * record;
-      if (i < next.count) fetch(next.planes[0] + i * record, kKeys * record);
+      if (i < next.count) fetch(next, record, {i * record, (i + kKeys) * record});
       for (int64_t d = 0; d < width; d += kLanes) {
         F32x16 k[kKeys];
 #pragma GCC unroll 16
@@ -174,6 +174,7 @@ struct ElementCodec {
                                          EncodedRuns values) {
     const int64_t width = padded(task.shape.dim);
     const int64_t record = width * Element::kBytes;
+    constexpr int64_t kPart = kWide * kLanes * Element::kBytes;  // bytes of a value that are read here
     float* out = task.sums + q * width + d;
     F32x16 sums[kRows * kWide];
 #pragma GCC unroll 16
@@ -187,7 +188,8 @@ struct ElementCodec {
       const EncodedRun next = run < task.next.size() ? task.next[run] : EncodedRun{};
       for (int64_t i = 0; i < values[run].count; ++i) {
         if (i < next.count) {
-          fetch(next.planes[0] + i * record + d * Element::kBytes, kWide * kLanes * Element::kBytes);
+          const int64_t before = next.count * d * Element::kBytes;
+          fetch(next, record, {before + i * kPart, before + (i + 1) * kPart});
         }
         F32x16 v[kWide];
 #pragma GCC unroll 16
@@ -209,9 +211,25 @@ struct ElementCodec {
     }
   }
 
-  // Into L2: fetching as much into L1 runs out of its miss buffers and was measured a third slower.
-  static HWY_INLINE void fetch(const std::byte* p, int64_t bytes) {
-    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
+  struct ByteRange {
+    int64_t begin;
+    int64_t end;
+  };
+
+  // Fetches a share of the run into L2 (fetching as much into L1 runs out of its miss buffers and was
+  // measured a third slower). Shares are counted in turns over up to four streams, no two in one page of
+  // memory: processors follow a stream a page, and several at a time (measured with AVX-512 on an Intel Xeon
+  // with AMX: a quarter more bandwidth).
+  static HWY_INLINE void fetch(const EncodedRun& run, int64_t record, const ByteRange& share) {
+    constexpr int64_t kLine = 64;
+    constexpr int64_t kPage = 4096;
+    const int64_t bytes = run.count * record;
+    const int log_streams = bytes >= 4 * kPage ? 2 : bytes >= 2 * kPage ? 1 : 0;
+    const int64_t distance = bytes >> log_streams;
+    for (int64_t n = share.begin / kLine; n < share.end / kLine; ++n) {
+      const int64_t stream = n & ((1 << log_streams) - 1);
+      __builtin_prefetch(run.planes[0] + stream * distance + (n >> log_streams) * kLine, 0, 2);
+    }
   }
 };
 
