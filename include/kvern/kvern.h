@@ -65,7 +65,8 @@ void kvern_free(void* array);
 
 typedef struct kvern_compute kvern_compute;
 
-/* threads: 0 = one for each core. cpu_target: "avx2", "avx512", "avx512-vnni", "avx512-amx", "neon", "auto"; NULL = "auto".
+/* threads: 0 = one for each core. cpu_target: "avx2", "avx512", "avx512-vnni", "avx512-amx", "neon", "auto";
+ * NULL = "auto".
  */
 kvern_code kvern_compute_new(int32_t threads, const char* cpu_target, kvern_compute** out,
                              kvern_error* error);
