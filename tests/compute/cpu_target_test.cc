@@ -53,6 +53,7 @@ TEST(CpuTarget, TheForcedOneRuns) {
 
 #if defined(__x86_64__)
 TEST(CpuTarget, AmxHasProductsOfItsOwn) {
+  if (!is_supported(CpuTarget::kAvx512Vnni)) GTEST_SKIP() << "needs AVX-512 with VNNI";
   const auto amx = internal::quantized_matmul(CpuTarget::kAvx512Amx);
   const auto vnni = internal::quantized_matmul(CpuTarget::kAvx512Vnni);
   EXPECT_NE(amx.run, vnni.run);

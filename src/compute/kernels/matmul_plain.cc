@@ -75,17 +75,28 @@ HWY_NOINLINE void add_rest(const Tile& tile, lanes::F32x16 (&sums)[R][T]) {
   }
 }
 
-/// R rows x T tokens.
+/// Columns [begin, end) of a tile, both multiples of 16 or the end of the matrix. Between the pieces of a
+/// tile its sums wait in `carried` [R][T][16].
+struct Columns {
+  int64_t begin;
+  int64_t end;
+  float* carried;
+};
+
+/// R rows x T tokens; outputs are written with the last columns.
 template <typename W, int R, int T>
-HWY_NOINLINE void multiply_tile(const Tile& tile, Prefetch& prefetch) {
+HWY_NOINLINE void multiply_tile(const Tile& tile, const Columns& columns, Prefetch& prefetch) {
   lanes::F32x16 sums[R][T];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-    for (int t = 0; t < T; ++t) sums[r][t] = lanes::zero();
+    for (int t = 0; t < T; ++t) {
+      sums[r][t] =
+          columns.begin == 0 ? lanes::zero() : lanes::load(columns.carried + (r * T + t) * lanes::kLanes);
+    }
   }
-  const int64_t whole = tile.cols / 16 * 16;
-  for (int64_t k = 0; k < whole; k += 16) {
+  const int64_t whole = std::min(columns.end, tile.cols / 16 * 16);
+  for (int64_t k = columns.begin; k < whole; k += 16) {
     if (k % 64 == 0) prefetch.step();
     lanes::F32x16 x[T];
 #pragma GCC unroll 8
@@ -98,6 +109,16 @@ HWY_NOINLINE void multiply_tile(const Tile& tile, Prefetch& prefetch) {
 #pragma GCC unroll 8
       for (int t = 0; t < T; ++t) sums[r][t] = lanes::fma(w, x[t], sums[r][t]);
     }
+  }
+  if (columns.end < tile.cols) {
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int t = 0; t < T; ++t) {
+        lanes::store(sums[r][t], columns.carried + (r * T + t) * lanes::kLanes);
+      }
+    }
+    return;
   }
   if (whole < tile.cols) {
     lanes::F32x16 copy[R][T];  // a copy, so that the sums of the loop above can stay in registers
@@ -134,25 +155,39 @@ inline constexpr int kTokens = 6;
 
 /// R rows x the `tokens` <= kTokens tokens of a tile.
 template <typename W, int R, int T = kTokens>
-void multiply_tokens(const Tile& tile, int64_t tokens, Prefetch& prefetch) {
+void multiply_tokens(const Tile& tile, int64_t tokens, const Columns& columns, Prefetch& prefetch) {
   if constexpr (T > 1) {
-    if (tokens < T) return multiply_tokens<W, R, T - 1>(tile, tokens, prefetch);
+    if (tokens < T) return multiply_tokens<W, R, T - 1>(tile, tokens, columns, prefetch);
   }
-  multiply_tile<W, R, T>(tile, prefetch);
+  multiply_tile<W, R, T>(tile, columns, prefetch);
 }
 
+/// Columns that all rows of a block take together: those of a tile's tokens stay in the first-level cache.
+constexpr int64_t kPieceColumns = 1024;
+/// Rows of a block at most, and the floats that its sums take.
+constexpr int64_t kBlockRows = 64;
+constexpr size_t kCarriedFloats = kBlockRows * kTokens * lanes::kLanes;
+
+/// A block of rows x the `tokens` <= kTokens tokens of a tile, piece by piece of the columns; `carried` has
+/// kCarriedFloats.
 template <typename W>
-void multiply_rows(Tile tile, int64_t rows, int64_t tokens, Prefetch& prefetch) {
-  for (int64_t row = 0; row < rows;) {
-    const int64_t step = rows - row >= kRows ? kRows : 1;
-    if (step == kRows) {
-      multiply_tokens<W, kRows>(tile, tokens, prefetch);
-    } else {
-      multiply_tokens<W, 1>(tile, tokens, prefetch);
+void multiply_rows(const Tile& block, int64_t rows, int64_t tokens, float* carried) {
+  Prefetch none;
+  for (int64_t begin = 0; begin < block.cols; begin += kPieceColumns) {
+    Tile tile = block;
+    Columns columns{.begin = begin, .end = std::min(begin + kPieceColumns, block.cols), .carried = carried};
+    for (int64_t row = 0; row < rows;) {
+      const int64_t step = rows - row >= kRows ? kRows : 1;
+      if (step == kRows) {
+        multiply_tokens<W, kRows>(tile, tokens, columns, none);
+      } else {
+        multiply_tokens<W, 1>(tile, tokens, columns, none);
+      }
+      row += step;
+      tile.w += static_cast<size_t>(step) * tile.w_stride;
+      tile.out += step;
+      columns.carried += step * tokens * lanes::kLanes;
     }
-    row += step;
-    tile.w += static_cast<size_t>(step) * tile.w_stride;
-    tile.out += step;
   }
 }
 
@@ -185,11 +220,12 @@ void run_streams(const MatmulInput& input, const MatmulJob& job) {
                                          .stride = tile.w_stride,
                                          .count = kRows,
                                          .step_bytes = 64 * W::kBytes});
-    multiply_tokens<W, kRows>(tile, input.tokens, prefetch);
+    multiply_tokens<W, kRows>(tile, input.tokens, {0, input.cols, nullptr}, prefetch);
   }
   for (int64_t row = distance * kRows; row < job.rows; ++row) {
     Prefetch none;
-    multiply_tokens<W, 1>(tile_at(input, *job.task, job.first_row + row, 0), input.tokens, none);
+    multiply_tokens<W, 1>(tile_at(input, *job.task, job.first_row + row, 0), input.tokens,
+                          {0, input.cols, nullptr}, none);
   }
 }
 
@@ -197,26 +233,26 @@ void run_streams(const MatmulInput& input, const MatmulJob& job) {
 constexpr size_t kBlockBytes = 256 << 10;
 
 template <typename W>
-void run_blocks(const MatmulInput& input, const MatmulJob& job) {
+void run_blocks(const MatmulInput& input, const MatmulJob& job, Scratch& scratch) {
+  auto* const carried = reinterpret_cast<float*>(scratch.get(kCarriedFloats * sizeof(float)));
   const size_t stride = job.task->weight.row_stride_bytes;
   const auto fitting = static_cast<int64_t>(kBlockBytes / std::max<size_t>(1, stride));
-  const int64_t block = std::clamp<int64_t>(fitting / kRows * kRows, kRows, 64);
-  Prefetch none;
+  const int64_t block = std::clamp<int64_t>(fitting / kRows * kRows, kRows, kBlockRows);
   for (int64_t row = job.first_row; row < job.first_row + job.rows; row += block) {
     const int64_t rows = std::min(block, job.first_row + job.rows - row);
     for (int64_t t = 0; t < input.tokens; t += kTokens) {
       multiply_rows<W>(tile_at(input, *job.task, row, t), rows, std::min<int64_t>(kTokens, input.tokens - t),
-                       none);
+                       carried);
     }
   }
 }
 
 template <typename W>
-void run_type(const MatmulInput& input, const MatmulJob& job) {
+void run_type(const MatmulInput& input, const MatmulJob& job, Scratch& scratch) {
   if (input.tokens <= kTokens) {
     run_streams<W>(input, job);
   } else {
-    run_blocks<W>(input, job);
+    run_blocks<W>(input, job, scratch);
   }
 }
 
@@ -251,10 +287,11 @@ void run_affine_streams(const MatmulInput& input, const MatmulJob& job) {
 template <int kBits>
 void run_affine_blocks(const MatmulInput& input, const MatmulJob& job, Scratch& scratch) {
   const size_t row_floats = static_cast<size_t>(input.cols);
-  const auto block = std::clamp<int64_t>(static_cast<int64_t>(kBlockBytes / (4 * row_floats)), kRows, 64);
-  std::byte* const memory = scratch.get(static_cast<size_t>(block) * row_floats * sizeof(float));
-  auto* const decoded = reinterpret_cast<float*>(memory);
-  Prefetch none;
+  const auto block =
+      std::clamp<int64_t>(static_cast<int64_t>(kBlockBytes / (4 * row_floats)), kRows, kBlockRows);
+  const size_t floats = kCarriedFloats + static_cast<size_t>(block) * row_floats;
+  auto* const carried = reinterpret_cast<float*>(scratch.get(floats * sizeof(float)));
+  float* const decoded = carried + kCarriedFloats;
   for (int64_t row = 0; row < job.rows; row += block) {
     const int64_t rows = std::min(block, job.rows - row);
     for (int64_t r = 0; r < rows; ++r) {
@@ -263,9 +300,9 @@ void run_affine_blocks(const MatmulInput& input, const MatmulJob& job, Scratch& 
     }
     for (int64_t t = 0; t < input.tokens; t += kTokens) {
       Tile tile = tile_at(input, *job.task, job.first_row + row, t);
-      tile.w = memory;
+      tile.w = reinterpret_cast<const std::byte*>(decoded);
       tile.w_stride = row_floats * sizeof(float);
-      multiply_rows<F32Weights>(tile, rows, std::min<int64_t>(kTokens, input.tokens - t), none);
+      multiply_rows<F32Weights>(tile, rows, std::min<int64_t>(kTokens, input.tokens - t), carried);
     }
   }
 }
@@ -286,11 +323,11 @@ void run(const MatmulInput& input, const MatmulJob& job, Scratch& scratch) {
     case DType::kAffine8:
       return run_affine<8>(input, job, scratch);
     case DType::kF16:
-      return run_type<F16Weights>(input, job);
+      return run_type<F16Weights>(input, job, scratch);
     case DType::kBF16:
-      return run_type<BF16Weights>(input, job);
+      return run_type<BF16Weights>(input, job, scratch);
     default:
-      return run_type<F32Weights>(input, job);
+      return run_type<F32Weights>(input, job, scratch);
   }
 }
 

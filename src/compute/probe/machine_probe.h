@@ -39,7 +39,8 @@ double read_bytes_per_second(Context& context, const ReadProbeOptions& options);
 /// Multiplications and additions of f32 fused multiply-adds on registers, all threads, per second.
 double f32_ops_per_second(Context& context);
 
-/// The same of 8-bit integer products summed in 32 bits, with the best instruction of the context's target.
+/// The same of 8-bit integer products summed in 32 bits, with the best vector instruction of the context's
+/// target. AMX is left out: no weight format has blocks long enough to come near the peak of its tiles.
 double int8_ops_per_second(Context& context);
 
 struct MachineCeilings {
