@@ -2,10 +2,11 @@
 """Compares kvern with llama.cpp on one model file, with f32 keys and values and without flash attention.
 
 greedy: 64 greedy tokens after each of a few beginnings of stories are the same. For f32, f16 and bf16 each program goes its
-own way, and the ids must be equal. With quantized weights both also quantize the activations, in different ways, so that
-the order of two tokens of nearly equal logits is a matter of chance, and one such place makes the rest another story. There
-kvern follows llama.cpp's ids, and must choose the same one at each position, except at few where llama.cpp's own logits of
-the two choices differ by less than TIE.
+own way, and the ids must be equal. llama.cpp rounds activations to the type of f16 and bf16 weights, which moves logits by up to 0.007
+here, so two that differ by less than 2e-6 may trade places (seen on one kind of processor and not on another). With quantized weights
+both also quantize the activations, in different ways, so that the order of two tokens of nearly equal logits is a matter of chance. One
+such place makes the rest another story: there kvern follows llama.cpp's ids, and must choose the same one at each position, except at
+few where llama.cpp's own logits of the two choices differ by less than a tie of the type.
 
 divergence: over 256 positions of a text that the model wrote itself, the mean Kullback-Leibler divergence of kvern's
 next-token distributions from llama.cpp's is at most 1e-4 for f32, f16 and bf16, 5e-3 for quantized types.
@@ -30,8 +31,8 @@ NEW_TOKENS = 64
 POSITIONS = 256
 EXACT_TYPES = ("f32", "f16", "bf16")
 LIMITS = {True: 1e-4, False: 5e-3}
-TIE = 0.1
-MOST_TIES = 3
+TIES = {True: 1e-4, False: 0.1}
+MOST_TIES = {True: 1, False: 3}
 
 
 def run(*command, text=None):
@@ -95,11 +96,16 @@ def same_choices(arguments, model, prompt, theirs):
     for position, gap in gaps.items():
         print(f"prompt {prompt}, new token {position}: another choice, {gap:.3g} below llama.cpp's")
     print(f"prompt {prompt}: {len(theirs) - len(gaps)} of {len(theirs)} choices equal")
-    return len(theirs) == NEW_TOKENS and len(gaps) <= MOST_TIES and all(gap < TIE for gap in gaps.values())
+    exact = arguments.type in EXACT_TYPES
+    return len(theirs) == NEW_TOKENS and len(gaps) <= MOST_TIES[exact] and all(gap < TIES[exact] for gap in gaps.values())
+
+
+def same_run_or_choices(arguments, model, prompt, theirs):
+    return same_free_run(arguments, model, prompt, theirs) or same_choices(arguments, model, prompt, theirs)
 
 
 def compare_greedy(arguments, model):
-    same = same_free_run if arguments.type in EXACT_TYPES else same_choices
+    same = same_run_or_choices if arguments.type in EXACT_TYPES else same_choices
     passed = True
     for prompt in prompts(arguments, model):
         theirs = json.loads(run(arguments.peer, "greedy", model, "--ids", ids_text(prompt), "-n", NEW_TOKENS,
