@@ -10,8 +10,8 @@ namespace kvern {
 
 struct ComputeOptions {
   int threads = 0;  ///< 0: one for each core; at most 1024
-  std::string cpu_target =
-      "auto";  ///< avx2, avx512, avx512-vnni, avx512-amx, neon, or auto: the best that this CPU has
+  /// avx2, avx512, avx512-vnni, avx512-amx, neon, or auto: the best that this CPU has.
+  std::string cpu_target = "auto";
 };
 
 /// Threads with their scratch memory. Neither their number nor the instruction set ever changes a result. One

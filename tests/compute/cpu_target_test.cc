@@ -53,10 +53,10 @@ TEST(CpuTarget, TheForcedOneRuns) {
 
 #if defined(__x86_64__)
 TEST(CpuTarget, AmxHasProductsOfItsOwn) {
-  if (!is_supported(CpuTarget::kAvx512Vnni)) GTEST_SKIP() << "needs AVX-512 with VNNI";
   const auto amx = internal::quantized_matmul(CpuTarget::kAvx512Amx);
   const auto vnni = internal::quantized_matmul(CpuTarget::kAvx512Vnni);
   EXPECT_NE(amx.run, vnni.run);
+  if (!is_supported(CpuTarget::kAvx512Vnni)) return;  // their code may not be run
   // Its tiles hold multiples of eight tokens; few tokens are left to the other kernels.
   EXPECT_EQ(amx.image_bytes(17, 4), vnni.image_bytes(24, 4));
   EXPECT_EQ(amx.image_bytes(15, 4), vnni.image_bytes(15, 4));

@@ -138,7 +138,7 @@ HWY_NOINLINE void multiply_tile(const uint8_t* panel, int64_t units, std::byte* 
   for (int64_t part = 0; part < parts; ++part) {
     if (part + kAhead < parts) multiply(part + kAhead);
     const size_t unit = static_cast<size_t>(part) / F::kScales;
-    prefetch.step();
+    if (part % F::kScales == 0) prefetch.step();
     join_part<F, T>(panel + unit * kPanelUnitBytes<F>, tile_unit(x + unit * T * kTokenUnitBytes, T),
                     static_cast<int>(part % F::kScales), dots[static_cast<size_t>(part) % (kAhead + 1)],
                     sums);
@@ -167,11 +167,13 @@ struct AmxEngine {
   static void multiply(int groups, int64_t tokens, const uint8_t* panel, int64_t units, std::byte* x,
                        float* acc, Prefetch& prefetch) {
     using S = PanelShape<F::kScales, F::kHasMin, false>;
+    Prefetch none;
     for (int g = 0; g < groups; ++g, panel += kPieceUnits * kPanelUnitBytes<F>, acc += tokens * 16) {
+      Prefetch& meanwhile = g == 0 ? prefetch : none;  // a step for each unit of the tile, not of each group
       if (tokens == 16) {
-        amx::multiply_tile<S, 16>(panel, units, x, acc, prefetch);
+        amx::multiply_tile<S, 16>(panel, units, x, acc, meanwhile);
       } else {
-        amx::multiply_tile<S, 8>(panel, units, x, acc, prefetch);
+        amx::multiply_tile<S, 8>(panel, units, x, acc, meanwhile);
       }
     }
   }
