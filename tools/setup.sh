@@ -18,7 +18,7 @@ build_packages=(
 )
 test_packages=(python3 redis-server haproxy libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev)
 peer_packages=(nodejs npm curl)
-ci_packages=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev)
+ci_packages=(ccache clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev)
 
 packages_of() {
   case "$1" in

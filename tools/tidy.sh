@@ -3,7 +3,7 @@
 #
 #   tools/tidy.sh [--since COMMIT] [FILE...]
 #
-# --since: only sources that changed after COMMIT.
+# --since: only sources that changed after COMMIT. What was clean once is not looked at again (tools/tidy_cached.py).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,7 +19,5 @@ if [[ ${#files[@]} -eq 0 ]]; then
   echo "tidy: no file to check"
   exit 0
 fi
-# libstdc++ 12 implements std::stable_sort with a function that C++17 deprecated.
-printf '%s\n' "${files[@]}" |
-  xargs -P "$(nproc)" -n 4 clang-tidy-19 -p build/tidy --quiet --warnings-as-errors='*' --extra-arg=-Wno-deprecated-declarations 2> >(grep -v 'warnings generated' >&2 || true)
+printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 4 python3 tools/tidy_cached.py build/tidy
 echo "tidy: ${#files[@]} files"

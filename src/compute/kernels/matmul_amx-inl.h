@@ -89,11 +89,15 @@ struct alignas(64) Dots {
   int32_t sums[T][16];
 };
 
-/// Part `s` of a unit: the columns that share a scale.
+/// Part `part` of a piece: the columns of a unit that share a scale.
 template <typename F, int T>
-HWY_INLINE void multiply_part(const uint8_t* panel, const std::byte* x, int s, Dots<T>& dots) {
+HWY_INLINE void multiply_part(const uint8_t* panel, const std::byte* x, int64_t part, Dots<T>& dots) {
   constexpr int kSums = T == 16 ? kSums16 : kSums8;
   constexpr int kInput = T == 16 ? kInput16 : kInput8;
+  const size_t unit = static_cast<size_t>(part) / F::kScales;
+  const int s = static_cast<int>(part % F::kScales);
+  panel += unit * kPanelUnitBytes<F>;
+  x += unit * T * kTokenUnitBytes;
   load_tile<kInput>(x + s * (kUnit / F::kScales), kUnit);
   load_tile<kWeights>(panel + s * (512 / F::kScales), 64);
   multiply_tiles<kSums, kInput>();
@@ -129,19 +133,16 @@ HWY_NOINLINE void multiply_tile(const uint8_t* panel, int64_t units, std::byte* 
 #pragma GCC unroll 16
   for (int t = 0; t < T; ++t) sums[t] = _mm512_load_ps(acc + t * 16);
   const int64_t parts = units * F::kScales;
-  const auto multiply = [&](int64_t part) HWY_ATTR {
-    const size_t unit = static_cast<size_t>(part) / F::kScales;
-    multiply_part<F, T>(panel + unit * kPanelUnitBytes<F>, x + unit * T * kTokenUnitBytes,
-                        static_cast<int>(part % F::kScales), dots[static_cast<size_t>(part) % (kAhead + 1)]);
-  };
-  for (int64_t part = 0; part < std::min(kAhead, parts); ++part) multiply(part);
+  const auto slot = [](int64_t part) { return static_cast<size_t>(part) % (kAhead + 1); };
+  for (int64_t part = 0; part < std::min(kAhead, parts); ++part) {
+    multiply_part<F, T>(panel, x, part, dots[slot(part)]);
+  }
   for (int64_t part = 0; part < parts; ++part) {
-    if (part + kAhead < parts) multiply(part + kAhead);
+    if (part + kAhead < parts) multiply_part<F, T>(panel, x, part + kAhead, dots[slot(part + kAhead)]);
     const size_t unit = static_cast<size_t>(part) / F::kScales;
     if (part % F::kScales == 0) prefetch.step();
     join_part<F, T>(panel + unit * kPanelUnitBytes<F>, tile_unit(x + unit * T * kTokenUnitBytes, T),
-                    static_cast<int>(part % F::kScales), dots[static_cast<size_t>(part) % (kAhead + 1)],
-                    sums);
+                    static_cast<int>(part % F::kScales), dots[slot(part)], sums);
   }
 #pragma GCC unroll 16
   for (int t = 0; t < T; ++t) _mm512_store_ps(acc + t * 16, sums[t]);
