@@ -287,6 +287,8 @@ Result<int64_t> DiskStore::reindex(const Progress& progress) {
     const MutexLock lock(mutex_);
     KVERN_TRY_STATUS(check_index());
     KVERN_TRY_STATUS(flush_touches());
+    // Files of entries that newer ones replaced would become entries again, some in place of the newer one.
+    KVERN_TRY_STATUS(remove_doomed());
     KVERN_TRY(const auto before, list_entries(index_->database()));
     KVERN_TRY(entries, reindex_locked(before, progress));
   }

@@ -38,7 +38,8 @@ std::vector<ServiceRequest> random_requests(size_t count, size_t shortest, bool 
   std::mt19937 random(11);
   std::vector<ServiceRequest> requests;
   for (size_t i = 0; i < count; ++i) {
-    std::vector<TokenId> prompt = tokens_of(random() % 3, shortest + random() % 60);
+    const size_t length = shortest + random() % 60;  // the order of arguments is the compiler's
+    std::vector<TokenId> prompt = tokens_of(random() % 3, length);
     const auto tail = tokens_of(1000 + i, 1 + random() % 30);
     prompt.insert(prompt.end(), tail.begin(), tail.end());
     ServiceRequest request =
