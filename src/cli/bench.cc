@@ -196,23 +196,19 @@ void add_bench(CLI::App& app, Command& chosen) {
           ->capture_default_str()
           ->type_name("LIST");
   CLI::Option* one_type = command.get_option("--kv-type");
-  command
-      .add_option(
-          "--kv", flags->kv_types,
-          "Compare types of keys and values instead of --tests: bytes, error beside f32 and speed at "
-          "--kv-context; a list separated by ';', the first being what speeds are compared with; "
-          "f32, f16 and bf16 stand as they are beside --kv-keep-first, --kv-keep-last, --kv-quant-start")
-      ->delimiter(';')
-      ->allow_extra_args(false)
-      ->excludes(one_type)
-      ->excludes(tests)
-      ->type_name("TYPES");
+  CLI::Option* kv_types = command.add_option(
+      "--kv", flags->kv_types,
+      "Compare types of keys and values instead of --tests: bytes, error beside f32 and speed at "
+      "--kv-context; a list separated by ';', the first being what speeds are compared with; "
+      "f32, f16 and bf16 stand as they are beside --kv-keep-first, --kv-keep-last, --kv-quant-start");
+  kv_types->delimiter(';')->allow_extra_args(false)->excludes(one_type)->excludes(tests)->type_name("TYPES");
   command
       .add_option(
           "--kv-context", flags->kv_context,
           "Tokens of the row of --kv whose next steps are timed, 0 = none; else 8192, or what --ctx has room "
           "for")
       ->check(whole_number(0, int64_t{1} << 20))
+      ->needs(kv_types)
       ->type_name("N");
   command.add_option("--reps", flags->options.repetitions, "Repetitions; medians are reported")
       ->check(whole_number(1, 1000))

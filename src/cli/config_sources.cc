@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/empty_values.h"
+
 namespace kvern::cli {
 namespace {
 
@@ -122,6 +124,7 @@ Result<ConfigOrigins> apply_sources(CLI::App& command, const ConfigSources& sour
     return fail(ErrorCode::kInvalidArgument,
                 "there is no setting '" + entry.key + "'; kvern serve --help lists them", place(entry));
   }
+  KVERN_TRY_STATUS(check_no_empty_names(command));
   return origins;
 }
 

@@ -27,7 +27,6 @@ constexpr const char* kFooter =
 }  // namespace
 
 Result<OpenedStore> open_store(Environment& environment, const std::string& directory, StoreAccess access) {
-  if (directory.empty()) return fail(ErrorCode::kInvalidArgument, "the path is empty", "DIR");
   OpenedStore opened{.io = store::make_block_io(environment.files), .store = nullptr};
   auto store = store::DiskStore::open({environment.files, *opened.io, environment.clock, environment.log},
                                       {.directory = directory,

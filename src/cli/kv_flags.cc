@@ -33,7 +33,6 @@ void add_kv_flags(CLI::App& command, engine::KvSettings& settings) {
       .add_option("--kv-type-layers", settings.layer_types_file,
                   "Other types for some layers: a file of lines such as '0-1 f16' or '* h4'; layers "
                   "that keep keys and values are counted from 0, later lines win")
-      ->check([](const std::string& path) { return std::string(path.empty() ? "the path is empty" : ""); })
       ->type_name("FILE");
   command.parse_complete_callback([&settings] {
     if (settings.page != 0 && settings.layout != "auto" && settings.layout != "paged")

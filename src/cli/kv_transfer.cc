@@ -59,7 +59,6 @@ Result<store::TransferReport> export_to_file(Environment& environment, const Tra
 }
 
 Result<ExitCode> run_export(Environment& environment, const TransferFlags& flags) {
-  if (flags.file.empty()) return fail(ErrorCode::kInvalidArgument, "the path is empty", "--output");
   if (flags.all != flags.names.empty()) {
     return fail(ErrorCode::kInvalidArgument, flags.all ? "give names or --all, not both" : "which prefix?",
                 "NAME");
@@ -128,7 +127,6 @@ Result<store::IncomingReport> import_file(Environment& environment, const Transf
 }
 
 Result<ExitCode> run_import(Environment& environment, const TransferFlags& flags) {
-  if (flags.file.empty()) return fail(ErrorCode::kInvalidArgument, "the path is empty", "FILE");
   KVERN_TRY(const OpenedStore opened, open_store(environment, flags.directory, StoreAccess::kCreate));
   KVERN_TRY(const store::IncomingReport report, import_file(environment, flags, *opened.store));
   json::array names;

@@ -46,7 +46,6 @@ Status write_logits(Environment& environment, const std::string& path, engine::E
 }
 
 Result<ExitCode> run(Environment& environment, const LogitsFlags& flags) {
-  if (flags.output.empty()) return fail(ErrorCode::kInvalidArgument, "the path is empty", "--output");
   KVERN_TRY(const std::vector<int32_t> ids, parse_ids(environment.files, flags.ids));
   KVERN_TRY(const std::unique_ptr<engine::Engine> engine, open_engine(environment, flags.model));
   KVERN_TRY_STATUS(engine->check_tokens(ids));

@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/empty_values.h"
 #include "cli/environment.h"
 #include "cli/signals.h"
 #include "cli/version.h"
@@ -94,6 +95,7 @@ int run(int argc, char** argv) {
     }
     return static_cast<int>(asked_for_help ? ExitCode::kOk : ExitCode::kBadInput);
   }
+  if (const Status named = check_no_empty_names(app); !named) return static_cast<int>(report(named.error()));
   const Result<ExitCode> result = chosen(environment);
   return static_cast<int>(result ? *result : report(result.error()));
 }

@@ -145,8 +145,6 @@ void warn_of_long_context(const engine::Engine& engine, LogSink& log) {
 }
 
 Result<std::unique_ptr<engine::Engine>> open_engine(Environment& environment, const ModelFlags& flags) {
-  if (flags.engine.model_path.empty())
-    return fail(ErrorCode::kInvalidArgument, "the path is empty", "--model");
   ProgressLine progress;
   progress.show("loading " + flags.engine.model_path);
   install_bus_error_message(flags.engine.model_path);

@@ -30,7 +30,6 @@ Result<compute::DType> parse_type(const std::string& name) {
 }
 
 Result<ExitCode> run(Environment& environment, SynthFlags& flags) {
-  if (flags.options.path.empty()) return fail(ErrorCode::kInvalidArgument, "the path is empty", "--output");
   flags.options.is_cancelled = [&] { return environment.interrupted.load(); };
   KVERN_TRY(flags.options.type, parse_type(flags.type));
   if (flags.options.threads == 0) flags.options.threads = engine::default_threads();

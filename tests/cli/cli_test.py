@@ -662,7 +662,13 @@ class BadInput(Test):
         for arguments in (("generate", "-m", "", "-p", "x"), ("inspect", ""), ("fit", ""), ("tokenize", ""), ("run", ""),
                           ("template", "", "--context", self.file("c.json", "{}")), ("perplexity", MODEL, "-f", ""),
                           ("logits", MODEL, "--ids", "1", "-o", ""), ("synth", "--preset", "tiny-llama", "-o", ""),
-                          ("generate", "-m", MODEL, "-p", "")):
+                          ("generate", "-m", MODEL, "-p", ""), ("generate", "-m", MODEL, "-f", ""),
+                          ("run", MODEL, "--kv-dir", ""), ("kv", "import", self.folder, "x", "--fingerprint", ""),
+                          ("kv", "import", self.folder, "x", "-m", ""), ("kv", "show", self.folder, "x", "-m", ""),
+                          ("serve", "-m", MODEL, "--check", "--api-key-file", ""),
+                          ("serve", "-m", MODEL, "--check", "--kv-dir", ""),
+                          ("serve", "-m", MODEL, "--check", "--tls-cert", ""),
+                          ("serve", "-m", MODEL, "--check", "--config", self.file("c.toml", 'api-key-file = ""'))):
             self.fails(kvern(*arguments), 2, "is empty")
 
     def test_an_unknown_flag_before_the_command_is_named(self):

@@ -110,7 +110,11 @@ Result<json::object> ChatPrompt::context(const ChatFormat& format, const ChatOpt
 Result<RenderedChat> ChatPrompt::render(const ChatFormat& format, const Clock& clock,
                                         const ChatOptions& options) const {
   KVERN_TRY(const json::object context, this->context(format, options));
-  KVERN_TRY(std::string rendered, format.chat_template().render(context, {.clock = &clock}));
+  auto result = format.chat_template().render(context, {.clock = &clock});
+  // A template that goes beyond its limits is a bad one: nothing of the machine is used up.
+  if (!result && result.error().code == ErrorCode::kExhausted)
+    result.error().code = ErrorCode::kInvalidArgument;
+  KVERN_TRY(std::string rendered, std::move(result));
   if (options.continue_final_message) {
     const size_t end = rendered.rfind(UserText::end_mark());
     if (end == std::string::npos) {

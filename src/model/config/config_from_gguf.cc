@@ -188,14 +188,23 @@ Status Builder::rope_scaling() {
   compute::RopeConfig& rope = config_.rope;
   KVERN_TRY(const auto type, metadata_.get_optional<std::string_view>(key("rope.scaling.type")));
   KVERN_TRY(const auto old_factor, metadata_.get_optional<double>(key("rope.scale_linear")));
+  KVERN_TRY(const auto attention, metadata_.get_optional<double>(key("rope.scaling.attn_factor")));
   origin("rope.scaling", type ? key("rope.scaling.type") : "default");
-  if (!type || *type == "none") {
-    // Older files have nothing but this factor.
-    if (old_factor && *old_factor != 1.0) {
-      rope.scaling = RopeScaling::kLinear;
-      rope.factor = *old_factor;
-      origin("rope.scaling", key("rope.scale_linear"));
-    }
+  // Without a type it may be longrope's, which its tensors tell.
+  if (type && (*type == "none" || *type == "linear") && attention && *attention != 1.0) {
+    return error(ErrorCode::kUnsupported,
+                 fmt::format("metadata key {} is {}, which kvern knows with yarn and longrope alone",
+                             printable(key("rope.scaling.attn_factor")), *attention));
+  }
+  if (type && *type == "none") return Ok{};
+  if (!type) {
+    // Files without a type may have a factor: then it is linear.
+    KVERN_TRY(const auto new_factor, metadata_.get_optional<double>(key("rope.scaling.factor")));
+    const double factor = new_factor ? *new_factor : old_factor.value_or(1.0);
+    if (factor == 1.0) return Ok{};
+    rope.scaling = RopeScaling::kLinear;
+    rope.factor = factor;
+    origin("rope.scaling", key(new_factor ? "rope.scaling.factor" : "rope.scale_linear"));
     return Ok{};
   }
   if (*type == "linear") {
@@ -217,7 +226,6 @@ Status Builder::rope_scaling() {
   KVERN_TRY(rope.beta_fast, fields_.number("rope.beta_fast", "rope.scaling.yarn_beta_fast", 32.0));
   KVERN_TRY(rope.beta_slow, fields_.number("rope.beta_slow", "rope.scaling.yarn_beta_slow", 1.0));
   // llama.cpp multiplies its own derived factor by this one.
-  KVERN_TRY(const auto attention, metadata_.get_optional<double>(key("rope.scaling.attn_factor")));
   if (attention && *attention != 1.0 && rope.factor > 0.0)
     rope.attention_factor = *attention * (0.1 * std::log(rope.factor) + 1.0);
   return Ok{};

@@ -318,7 +318,12 @@ Result<int64_t> DiskStore::reindex_locked(std::span<const ListedEntry> before, c
 }
 
 Status DiskStore::index_manifest(const ContentName& name, const ListedEntry* before) {
-  KVERN_TRY(const AlignedBuffer bytes, manifests_.read(name, kMostManifestBytes));
+  const auto read = manifests_.read(name, kMostManifestBytes);
+  if (!read) {
+    if (read.error().code == ErrorCode::kCorrupt) refuse_manifest(name, read.error());
+    return std::unexpected(read.error());
+  }
+  const AlignedBuffer& bytes = *read;
   auto decoded = decode_manifest(name, bytes.bytes(), BlockCheck::kName);
   if (!decoded) {
     if (decoded.error().code == ErrorCode::kCorrupt) refuse_manifest(name, decoded.error());

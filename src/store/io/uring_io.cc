@@ -194,10 +194,12 @@ class UringIo final : public BlockIo {
   // From the page cache where it has the file, else past it.
   static Status begin_read(BlockRead& r, Descriptor& file, Transfer transfer,
                            std::vector<Transfer>& transfers) {
+    // Before it is opened, which for a pipe would wait for a writer.
+    struct stat info{};
+    if (::stat(r.path.c_str(), &info) != 0) return fail_errno(errno, "open", r.path);
+    if (!S_ISREG(info.st_mode)) return fail(ErrorCode::kCorrupt, "is not a regular file", r.path);
     file = Descriptor(::open(r.path.c_str(), O_RDONLY | O_CLOEXEC));
     if (file.get() < 0) return fail_errno(errno, "open", r.path);
-    struct stat info{};
-    if (::fstat(file.get(), &info) != 0) return fail_errno(errno, "examine", r.path);
     if (static_cast<uint64_t>(info.st_size) != r.buffer.size()) {
       return fail(ErrorCode::kCorrupt,
                   "the file has " + std::to_string(info.st_size) + " bytes and not " +

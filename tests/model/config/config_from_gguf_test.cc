@@ -84,6 +84,14 @@ TEST(ConfigFromGguf, reads_rope_scalings) {
   TinyGguf old;
   old.f32("llama.rope.scale_linear", 4.0F);
   EXPECT_EQ(config_facts(*read(old)), config_facts(*read(linear)));
+  // llama.cpp: linear where there is no type, and the newer key first; "none" is none.
+  old.f32("llama.rope.scaling.factor", 2.0F);
+  EXPECT_EQ(read(old)->rope.scaling, RopeScaling::kLinear);
+  EXPECT_EQ(read(old)->rope.factor, 2.0);
+  old.text("llama.rope.scaling.type", "none");
+  EXPECT_EQ(read(old)->rope.scaling, RopeScaling::kNone);
+  linear.f32("llama.rope.scaling.attn_factor", 2.0F);
+  EXPECT_ERROR(read(linear), kUnsupported, "'llama.rope.scaling.attn_factor' is 2");
 
   TinyGguf yarn;
   yarn.text("llama.rope.scaling.type", "yarn");

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "base/memory_files.h"
 #include "store/samples.h"
@@ -77,11 +78,14 @@ TEST_P(BlockIoContract, SaysWhatIsWrongWithEachFile) {
     reads.push_back({.path = path(0), .buffer = AlignedBuffer(size)});
   reads.push_back({.path = path(1), .buffer = AlignedBuffer(4096)});
   reads.push_back({.path = directory_.path(), .buffer = AlignedBuffer(4096)});
+  ASSERT_EQ(::mkfifo(path(2).c_str(), 0600), 0);  // a read must not wait for whoever writes to it
+  reads.push_back({.path = path(2), .buffer = AlignedBuffer(4096)});
   io_->read(reads);
   EXPECT_OK(reads[0].status);
   for (const size_t i : {1, 2, 3}) EXPECT_ERROR(reads[i].status, kCorrupt, "8192 bytes");
   EXPECT_ERROR(reads[4].status, kNotFound, "No such file");
   EXPECT_FALSE(reads[5].status.has_value());
+  EXPECT_FALSE(reads[6].status.has_value());
   BlockWrite nowhere{.path = path(7) + "/x", .bytes = content.bytes()};
   io_->write({&nowhere, 1});
   EXPECT_FALSE(nowhere.status.has_value());
