@@ -113,7 +113,9 @@ Result<ConfigOrigins> apply_sources(CLI::App& command, const ConfigSources& sour
       const auto entry = left.find(name);
       if (entry == left.end() || only_on_command_line(name)) continue;
       if (!origins.contains(names.front())) {
-        KVERN_TRY_STATUS(set_option(*option, entry->second->values, place(*entry->second) + ": " + name));
+        const std::string where = place(*entry->second) + ": " + name;
+        KVERN_TRY_STATUS(set_option(*option, entry->second->values, where));
+        KVERN_TRY_STATUS(check_not_empty(*option, where));
         origins[names.front()] = place(*entry->second);
       }
       left.erase(entry);
@@ -124,7 +126,6 @@ Result<ConfigOrigins> apply_sources(CLI::App& command, const ConfigSources& sour
     return fail(ErrorCode::kInvalidArgument,
                 "there is no setting '" + entry.key + "'; kvern serve --help lists them", place(entry));
   }
-  KVERN_TRY_STATUS(check_no_empty_names(command));
   return origins;
 }
 

@@ -18,13 +18,16 @@ bool names_something(const CLI::Option& option) {
 
 }  // namespace
 
+Status check_not_empty(const CLI::Option& option, const std::string& where) {
+  if (!names_something(option)) return Ok{};
+  if (std::ranges::any_of(option.results(), [](const std::string& value) { return value.empty(); }))
+    return fail(ErrorCode::kInvalidArgument, "is empty: leave it out or give it a value", where);
+  return Ok{};
+}
+
 Status check_no_empty_names(const CLI::App& command) {
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->count() == 0 || !names_something(*option)) continue;
-    if (std::ranges::any_of(option->results(), [](const std::string& value) { return value.empty(); }))
-      return fail(ErrorCode::kInvalidArgument, "is empty: leave it out or give it a value",
-                  option->get_name());
-  }
+  for (const CLI::Option* option : command.get_options())
+    KVERN_TRY_STATUS(check_not_empty(*option, option->get_name()));
   for (const CLI::App* inner : command.get_subcommands()) KVERN_TRY_STATUS(check_no_empty_names(*inner));
   return Ok{};
 }

@@ -525,6 +525,7 @@ class Bench(Test):
         self.fails(kvern(*flags, "--kv-context", 1023), 2, "--kv-context 1023", "context of 1024")
         self.assertIn("context of 1023 tokens", self.ok(kvern(*flags, "--kv-context", 1023, "--ctx", 2048)).text)
         self.fails(kvern(*flags[:2], "--kv", "q8;q9"), 2, "q9")
+        self.fails(kvern("bench", MODEL, "--kv-context", 5), 2, "--kv-context", "--kv")
 
     def test_unknown_tests_are_refused(self):
         self.fails(kvern("bench", MODEL, "--tests", "decode"), 2, "decode")
@@ -667,9 +668,10 @@ class BadInput(Test):
                           ("kv", "import", self.folder, "x", "-m", ""), ("kv", "show", self.folder, "x", "-m", ""),
                           ("serve", "-m", MODEL, "--check", "--api-key-file", ""),
                           ("serve", "-m", MODEL, "--check", "--kv-dir", ""),
-                          ("serve", "-m", MODEL, "--check", "--tls-cert", ""),
-                          ("serve", "-m", MODEL, "--check", "--config", self.file("c.toml", 'api-key-file = ""'))):
+                          ("serve", "-m", MODEL, "--check", "--tls-cert", "")):
             self.fails(kvern(*arguments), 2, "is empty")
+        config = self.file("kvern.conf", 'max-rows = 2\napi-key-file = ""\n')
+        self.fails(kvern("serve", "-m", MODEL, "--check", "--config", config), 2, f"{config}:2: api-key-file", "is empty")
 
     def test_an_unknown_flag_before_the_command_is_named(self):
         self.fails(kvern("--nonsense"), 2, "--nonsense")

@@ -52,15 +52,8 @@ Status ContentFiles::add(const ContentName& name, std::span<const std::byte> byt
   return status;
 }
 
-// What lies in a file's place and is none, a directory or a pipe, is damage like any other.
-Result<std::unique_ptr<File>> ContentFiles::open(const ContentName& name) const {
-  auto file = files_.open(path(name), OpenMode::kRead);
-  if (!file && file.error().code == ErrorCode::kInvalidArgument) file.error().code = ErrorCode::kCorrupt;
-  return file;
-}
-
 Result<AlignedBuffer> ContentFiles::read(const ContentName& name, uint64_t limit) const {
-  KVERN_TRY(const auto file, open(name));
+  KVERN_TRY(const auto file, open_stored(files_, path(name)));
   KVERN_TRY(const uint64_t size, file->size());
   if (size > limit)
     return fail(ErrorCode::kCorrupt, "the file is larger than anything that is written here", path(name));
@@ -70,7 +63,7 @@ Result<AlignedBuffer> ContentFiles::read(const ContentName& name, uint64_t limit
 }
 
 Result<ContentFiles::Beginning> ContentFiles::read_beginning(const ContentName& name, uint64_t bytes) const {
-  KVERN_TRY(const auto file, open(name));
+  KVERN_TRY(const auto file, open_stored(files_, path(name)));
   KVERN_TRY(const uint64_t size, file->size());
   Beginning beginning{.bytes = AlignedBuffer(static_cast<size_t>(std::min(size, bytes))), .file_bytes = size};
   KVERN_TRY_STATUS(file->read_at(0, beginning.bytes.bytes()));

@@ -54,8 +54,6 @@ class ContentFiles {
   std::string path(const ContentName& name) const { return folder_ + "/" + name.to_string(); }
 
  private:
-  Result<std::unique_ptr<File>> open(const ContentName& name) const;
-
   Files& files_;
   BlockIo& io_;
   std::string folder_;

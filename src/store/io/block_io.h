@@ -27,7 +27,11 @@ struct BlockWrite {
   Status status = Ok{};
 };
 
-/// Thread-safe. A file of another size than wanted is kCorrupt.
+/// Opens a file of the store to be read. What lies in its place and is none, a directory or a pipe, is damage
+/// like any other: kCorrupt.
+Result<std::unique_ptr<File>> open_stored(Files& files, const std::string& path);
+
+/// Thread-safe. A file of another size than wanted, or what is no file, is kCorrupt.
 class BlockIo {
  public:
   virtual ~BlockIo() = default;

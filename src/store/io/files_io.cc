@@ -19,7 +19,7 @@ class FilesIo final : public BlockIo {
 
  private:
   Status read_one(BlockRead& r) {
-    KVERN_TRY(const auto file, files_.open(r.path, OpenMode::kRead));
+    KVERN_TRY(const auto file, open_stored(files_, r.path));
     KVERN_TRY(const uint64_t size, file->size());
     if (size != r.buffer.size()) {
       return fail(
@@ -40,6 +40,12 @@ class FilesIo final : public BlockIo {
 };
 
 }  // namespace
+
+Result<std::unique_ptr<File>> open_stored(Files& files, const std::string& path) {
+  auto file = files.open(path, OpenMode::kRead);
+  if (!file && file.error().code == ErrorCode::kInvalidArgument) file.error().code = ErrorCode::kCorrupt;
+  return file;
+}
 
 std::unique_ptr<BlockIo> make_files_io(Files& files) { return std::make_unique<FilesIo>(files); }
 

@@ -136,6 +136,14 @@ TEST_F(ChatPromptTest, a_message_cannot_forge_turn_markers) {
   }
 }
 
+TEST_F(ChatPromptTest, a_template_beyond_its_limits_is_bad_input) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto engine,
+      open_with(
+          {{"chat_template", "{% macro f() %}{{ f() }}{% endmacro %}{{ messages[0].content + f() }}"}}));
+  EXPECT_ERROR(user_says("x").encode(*engine, *clock_), kInvalidArgument, "");
+}
+
 TEST_F(ChatPromptTest, a_marker_of_the_template_beside_the_message_stays_a_token) {
   ASSERT_OK_AND_ASSIGN(
       const auto engine,

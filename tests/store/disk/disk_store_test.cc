@@ -205,6 +205,18 @@ TEST(DiskStore, ADamagedManifestIsAMissAndGoesIntoQuarantine) {
   EXPECT_EQ(reuse(*store, *space, with(tokens, 1)), 64);
 }
 
+TEST(DiskStore, WhatIsNoFileInAManifestsPlaceDoesNotEndReindex) {
+  Place place;
+  ASSERT_OK_AND_ASSIGN(auto store, place.open());
+  const auto space = test::space_named("model");
+  for (uint64_t i = 0; i < 3; ++i) ASSERT_OK(store->put(make_entry(space, tokens_of(64, i))));
+  const std::string path = "kv/manifests/" + (*place.files->list("kv/manifests"))[0].name;
+  ASSERT_OK(place.files->remove(path));
+  ASSERT_OK(place.files->make_directory(path));
+  EXPECT_EQ(*store->reindex(), 2);
+  EXPECT_EQ(store->list()->size(), 2U);
+}
+
 TEST(DiskStore, MakesItsIndexAgainWhenItIsGoneDamagedOrStale) {
   const auto space = test::space_named("model");
   for (const std::string fault : {"deleted", "garbage", "empty", "stale"}) {
